@@ -2,8 +2,8 @@
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request, State};
@@ -11,9 +11,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
-use gt_core::Clock as _;
-use gt_town::SystemClock;
-use uuid::{Builder, Uuid};
+use uuid::Uuid;
 
 use crate::access_log::AccessLogEntry;
 use crate::auth::RequestCaller;
@@ -186,34 +184,12 @@ fn request_id(headers: &HeaderMap) -> String {
         (1..=REQUEST_ID_BYTES_MAX).contains(&text.len())
             && text.bytes().all(|b| b.is_ascii_graphic())
     };
-    given.filter(is_fine).map_or_else(|| fresh_id().to_string(), str::to_owned)
-}
-
-/// An id that no other request has. The part for the process is random, and the part for the request is counted:
-/// asking the system for each would cost a good part of a short answer.
-fn fresh_id() -> Uuid {
-    static OURS: LazyLock<Uuid> = LazyLock::new(Uuid::now_v7);
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let mut bytes = *OURS.as_bytes();
-    let count = COUNT.fetch_add(1, Ordering::Relaxed).to_be_bytes();
-    for (byte, counted) in bytes[8..].iter_mut().zip(count) {
-        *byte ^= counted;
-    }
-    let millis = u64::try_from(SystemClock.now().as_nanos() / 1_000_000).unwrap_or(0);
-    let [_, _, _, _, _, _, random @ ..] = bytes;
-    Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
+    given.filter(is_fine).map_or_else(|| Uuid::now_v7().to_string(), str::to_owned)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn no_two_requests_have_the_same_id() {
-        let ids: std::collections::HashSet<Uuid> = (0..100_000).map(|_| fresh_id()).collect();
-        assert_eq!(ids.len(), 100_000);
-        assert!(ids.iter().all(|id| id.get_version_num() == 7));
-    }
 
     #[test]
     fn a_request_keeps_the_id_that_its_client_gave_it_if_that_is_harmless() {

@@ -55,8 +55,6 @@ pub enum SessionEnd {
 /// For a process that does nothing else meanwhile: it collects its children, and at the end kills
 /// those that it did not have before. Earlier children are left alone, and do not get the lock
 /// either.
-///
-/// Between two runs it can be kept, which saves making the pipe through which it is spoken to.
 #[derive(Default)]
 pub struct Supervision {
     control: Option<ControlPipe>,
@@ -110,9 +108,9 @@ impl Supervision {
         let mut place = AgentSession { reopen: self.reopen.as_ref(), opened: &mut self.opened };
         let end =
             supervise(control, files, lock, agent, grace, started, &mut self.peak_mb, &mut place);
-        // A request between two agents reaches the next one.
+        // A request between two agents reaches the next one. After the last one it comes too late.
         if !matches!(end, Ok(SessionEnd::HandedOver)) {
-            control.rest();
+            self.control = None;
         }
         end
     }

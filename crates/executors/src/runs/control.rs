@@ -82,14 +82,11 @@ pub(super) fn open_if_read(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// The end of the pipe that a supervisor listens to. It has the name of the run while there is one to be ended,
-/// and goes from run to run with its supervisor.
+/// The end of the pipe that a supervisor listens to, as long as there is an agent to be ended.
 #[derive(Debug)]
 pub(crate) struct ControlPipe {
     pipe: File,
     path: PathBuf,
-    /// Where it is between two runs.
-    resting_path: PathBuf,
     /// The messages about this run, with their meanings.
     words: [(Vec<u8>, SupervisorRequest); 3],
     /// Bytes that were read and are no whole message yet.
@@ -97,39 +94,21 @@ pub(crate) struct ControlPipe {
 }
 
 impl ControlPipe {
-    /// Renames the pipe for a run, or makes it. From now on requests for that run are heard.
+    /// The pipe of the agent before, so that no request is lost between two agents of a run. One that was removed, or was never
+    /// there, is made.
     pub(crate) fn ready<'c>(
         slot: &'c mut Option<Self>,
         files: &RunFiles,
     ) -> io::Result<&'c mut Self> {
         let path = files.control_path();
-        // A pipe that cannot be renamed, because it was removed, is made anew.
-        let kept = slot.take().filter(|kept| std::fs::rename(&kept.path, &path).is_ok());
-        let mut control = match kept {
+        let control = match slot.take().filter(|kept| kept.path.exists()) {
             Some(kept) => kept,
-            None => Self {
-                pipe: make(&path)?,
-                path: PathBuf::new(),
-                resting_path: files.root().join(format!("resting-{}.control", std::process::id())),
-                words: words(files),
-                heard: Vec::new(),
-            },
+            None => Self { pipe: make(&path)?, path, words: words(files), heard: Vec::new() },
         };
-        control.path = path;
-        control.words = words(files);
         Ok(slot.insert(control))
     }
 
-    /// Takes the name of the run away: a request to end it comes too late from now on.
-    pub(crate) fn rest(&mut self) {
-        // One that cannot be moved is made anew for the next run, and ends with us.
-        if std::fs::rename(&self.path, &self.resting_path).is_ok() {
-            self.path.clone_from(&self.resting_path);
-        }
-    }
-
-    /// The request about this run. Only to be called when there is something to read. A late
-    /// request about the previous run is ignored.
+    /// The request about this run. Only to be called when there is something to read.
     pub(crate) fn wish(&mut self) -> Option<SupervisorRequest> {
         let mut more = [0; 4096];
         let read = self.pipe.read(&mut more).ok()?;
@@ -244,26 +223,8 @@ mod tests {
         assert_eq!(ask_to_cancel(&files).unwrap(), AskResult::Told);
         assert_eq!(control.wish(), Some(SupervisorRequest::Cancel));
 
-        control.rest();
+        drop(slot);
         assert_eq!(ask_to_cancel(&files).unwrap(), AskResult::NoListener);
-    }
-
-    #[test]
-    fn a_late_request_does_not_end_the_next_run() {
-        let town = tempfile::tempdir().unwrap();
-        let [one, two] = ["gt-abc#3", "gt-abc#33"].map(|run| RunFiles::of(town.path(), run));
-        let mut slot = None;
-        let control = ControlPipe::ready(&mut slot, &one).unwrap();
-        let mut late = open_if_read(&one.control_path()).unwrap().unwrap();
-        control.rest();
-        let control = ControlPipe::ready(&mut slot, &two).unwrap();
-        assert_eq!(ask_to_cancel(&one).unwrap(), AskResult::NoListener);
-
-        late.write_all(&word(&one, SupervisorRequest::Cancel)).unwrap();
-        assert_eq!(control.wish(), None);
-
-        assert_eq!(ask_to_cancel(&two).unwrap(), AskResult::Told);
-        assert_eq!(control.wish(), Some(SupervisorRequest::Cancel));
     }
 
     #[test]
@@ -272,7 +233,6 @@ mod tests {
         let files = RunFiles::of(town.path(), "gt-abc#3");
         let mut slot = None;
         let control = ControlPipe::ready(&mut slot, &files).unwrap();
-        control.rest();
         std::fs::remove_file(&control.path).unwrap();
 
         ControlPipe::ready(&mut slot, &files).unwrap();

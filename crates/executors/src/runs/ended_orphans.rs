@@ -40,8 +40,7 @@ impl EndedOrphans {
         let mut ended = processes::all();
         ended.retain(|child| child.parent == ourselves && child.is_over && child.pid != agent);
         for child in &ended {
-            let is_old = |old: &Process| (old.pid, old.started) == (child.pid, child.started);
-            if self.ended.iter().any(is_old) {
+            if self.ended.iter().any(|old| old.is_same(child)) {
                 let _ = waitpid(Some(child.pid), WaitOptions::NOHANG);
             }
         }

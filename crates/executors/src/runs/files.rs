@@ -1,6 +1,5 @@
 //! Where a run keeps its files, and the lock that says whether it lives.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{File, TryLockError};
@@ -39,8 +38,6 @@ pub enum Liveness {
 #[derive(Debug)]
 pub struct RunLock {
     file: File,
-    /// How long the file is.
-    length: Cell<u64>,
 }
 
 /// The right to type into the terminal of an agent. One process has it at a time; none while there
@@ -220,10 +217,7 @@ impl RunFiles {
         };
         for _ in 0..LOCK_TRIES_MAX {
             match file.try_lock() {
-                Ok(()) => {
-                    let length = Cell::new(file.metadata()?.len());
-                    return Ok(Some(RunLock { file, length }));
-                }
+                Ok(()) => return Ok(Some(RunLock { file })),
                 // If the lock cannot even be shared, its holder is not merely asking.
                 Err(TryLockError::WouldBlock) => match file.try_lock_shared() {
                     Err(TryLockError::WouldBlock) => return Ok(None),
@@ -277,14 +271,8 @@ impl RunLock {
 
     /// Replaces the contents of the lock file with a text for other processes.
     pub(super) fn write(&self, text: &str) -> io::Result<()> {
-        let length = text.len() as u64;
         self.file.write_all_at(text.as_bytes(), 0)?;
-        // To say that it is as long as it is would cost as much as the rest.
-        if self.length.get() > length {
-            self.file.set_len(length)?;
-        }
-        self.length.set(length);
-        Ok(())
+        self.file.set_len(text.len() as u64)
     }
 }
 

@@ -33,7 +33,7 @@ impl Leftovers {
     /// whose time is up.
     pub fn note(&mut self, until: Instant) {
         for process in left() {
-            if !self.known.iter().any(|(known, _)| is_same(known, &process)) {
+            if !self.known.iter().any(|(known, _)| known.is_same(&process)) {
                 self.known.push((process, until));
             }
         }
@@ -57,7 +57,7 @@ impl Leftovers {
     fn end_due(&self) {
         let now = Instant::now();
         let due = |process: &Process| {
-            self.known.iter().any(|(known, until)| is_same(known, process) && *until <= now)
+            self.known.iter().any(|(known, until)| known.is_same(process) && *until <= now)
         };
         end_all(Duration::ZERO, Some(KILL_WAIT_MAX), || {
             let all = processes::all();
@@ -77,8 +77,4 @@ fn left() -> Vec<Process> {
     let mut left = descendants(&processes::all(), getpid(), &[]);
     left.retain(|process| !process.is_over);
     left
-}
-
-fn is_same(one: &Process, other: &Process) -> bool {
-    (one.pid, one.started) == (other.pid, other.started)
 }

@@ -27,7 +27,7 @@ pub(super) struct LockRecord {
     pub(super) cgroup: Option<String>,
 }
 
-/// The lines below who they are.
+/// The beginnings of the lines below the first one.
 const WITHOUT_SESSION: &str = "without session";
 const HOLDER: &str = "session of ";
 const CGROUP: &str = "control group ";
@@ -144,9 +144,7 @@ pub fn signal_run(files: &RunFiles, signal: RunSignal) -> io::Result<usize> {
         {
             found.extend(descendants(&all, agent, &[]));
         }
-        let is_new = |process: &Process| {
-            !sent.iter().any(|old| (old.pid, old.started) == (process.pid, process.started))
-        };
+        let is_new = |process: &Process| !sent.iter().any(|old| old.is_same(process));
         found.retain(is_new);
         if found.is_empty() {
             break;

@@ -48,15 +48,14 @@ pub(super) fn end_all(
     mut find: impl FnMut() -> RemainingProcesses,
 ) -> bool {
     let mut course = EndingSteps::default();
-    let mut begun = None;
+    let begun = Instant::now();
     loop {
         let mut left = find();
         left.processes.retain(|process| !course.is_untouchable(process));
         if left.is_nothing() {
             return course.untouchable.is_empty();
         }
-        // The fast path, on which nothing is left, does not even look at the clock.
-        let passed = begun.get_or_insert_with(Instant::now).elapsed();
+        let passed = begun.elapsed();
         let in_grace = grace.checked_sub(passed).filter(|rest| !rest.is_zero());
         if in_grace.is_none()
             && timeout.is_some_and(|timeout| passed >= grace.saturating_add(timeout))
@@ -78,12 +77,12 @@ struct EndingSteps {
 
 impl EndingSteps {
     fn is_untouchable(&self, process: &Process) -> bool {
-        self.untouchable.iter().any(|other| is_same(other, process))
+        self.untouchable.iter().any(|other| other.is_same(process))
     }
 
     fn signal(&mut self, left: &RemainingProcesses, kill: bool) {
         for process in &left.processes {
-            let is_asked = self.asked.iter().any(|other| is_same(other, process));
+            let is_asked = self.asked.iter().any(|other| other.is_same(process));
             if is_asked && !kill {
                 continue;
             }
@@ -125,10 +124,6 @@ impl EndingSteps {
     }
 }
 
-fn is_same(one: &Process, other: &Process) -> bool {
-    (one.pid, one.started) == (other.pid, other.started)
-}
-
 /// Sends a signal to exactly this process. One that has ended needs none.
 pub(super) fn send(process: &Process, signal: Signal) -> Result<(), Errno> {
     if let Some(handle) = handle(process) {
@@ -136,7 +131,7 @@ pub(super) fn send(process: &Process, signal: Signal) -> Result<(), Errno> {
     }
     // Without handles the moment between looking and sending cannot be closed.
     match processes::find(process.pid) {
-        Some(seen) if is_same(&seen, process) => gone_is_fine(kill_process(process.pid, signal)),
+        Some(seen) if seen.is_same(process) => gone_is_fine(kill_process(process.pid, signal)),
         _ => Ok(()),
     }
 }
@@ -151,7 +146,7 @@ fn handle(process: &Process) -> Option<OwnedFd> {
     let handle = pidfd_open(process.pid, PidfdFlags::empty()).ok()?;
     // The handle belongs to the process that has the number now; check that it is still the one
     // we saw.
-    processes::find(process.pid).filter(|seen| is_same(seen, process)).map(|_| handle)
+    processes::find(process.pid).filter(|seen| seen.is_same(process)).map(|_| handle)
 }
 
 /// Whether this process has children, ended ones among them. None is collected: a thread may wait for it.

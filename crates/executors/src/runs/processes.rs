@@ -19,6 +19,13 @@ pub(super) struct Process {
     pub(super) is_over: bool,
 }
 
+impl Process {
+    /// Whether both are the same process, at two moments.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        (self.pid, self.started) == (other.pid, other.started)
+    }
+}
+
 /// All processes that can be seen; none where the kernel does not tell.
 pub(super) fn all() -> Vec<Process> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
@@ -80,7 +87,7 @@ pub(super) fn descendants(
         for process in processes.iter().filter(|process| process.parent == Some(parent)) {
             let is_unrelated = |other: &Process| {
                 // Orphans of an unrelated process are usually still in its group.
-                (other.pid, other.started) == (process.pid, process.started)
+                other.is_same(process)
                     || (other.group == process.group && other.group == Some(other.pid))
             };
             // Numbers read one after the other need not fit together; nothing is found twice.
