@@ -67,6 +67,11 @@ impl Status {
         Ok(Self::Custom(CustomStatus(name.to_owned())))
     }
 
+    /// Whether it is that of a convoy that is planned and not launched.
+    pub fn is_staged(&self) -> bool {
+        matches!(self, Self::Custom(CustomStatus(name)) if name.starts_with("staged_"))
+    }
+
     /// The name.
     pub fn as_str(&self) -> &str {
         match self {
@@ -180,7 +185,11 @@ mod tests {
         for status in Status::BUILT_IN {
             assert_eq!(Status::parse(status.as_str()).unwrap(), status);
         }
-        assert_eq!(Status::parse("staged:ready").unwrap().as_str(), "staged_ready");
+        let staged = Status::parse("staged:ready").unwrap();
+        assert_eq!(staged.as_str(), "staged_ready");
+        assert!(staged.is_staged());
+        assert!(!Status::parse("stagedive").unwrap().is_staged());
+        assert!(!Status::Open.is_staged());
     }
 
     proptest! {

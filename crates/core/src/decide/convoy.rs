@@ -24,7 +24,7 @@ impl ConvoyState {
         match &bead.status {
             Status::Closed if bead.close_reason == LANDED => Self::Landed,
             Status::Closed => Self::Closed,
-            Status::Custom(_) if bead.status.as_str().starts_with("staged_") => Self::Staged,
+            Status::Custom(_) if bead.status.is_staged() => Self::Staged,
             Status::Open
             | Status::InProgress
             | Status::Hooked
@@ -66,7 +66,7 @@ pub fn lands_by_itself(convoy: &Bead) -> bool {
 /// and a convoy that has begun is not a plan any more. A convoy is never claimed, blocked or deferred, because
 /// no agent works on it.
 pub fn refuse_convoy_status(state: ConvoyState, to: &Status) -> Option<&'static str> {
-    let is_staged = matches!(to, Status::Custom(_)) && to.as_str().starts_with("staged_");
+    let is_staged = to.is_staged();
     match (state, to) {
         (ConvoyState::Staged, Status::Open) => Some("it is staged; gt convoy launch begins it"),
         (_, Status::Open | Status::Closed) => None,

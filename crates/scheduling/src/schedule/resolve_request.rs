@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use gt_core::schedule::Merge;
 use gt_core::similar_names::{closest, differs_by_one_edit};
-use gt_core::{Bead, BeadId, ExecutorKind, Status};
+use gt_core::{Bead, BeadId, ExecutorKind};
 use gt_store::{BeadRow, Reader};
 
 use super::expand::{ExpandedBead, SlingWords, meaning, named, unfold, words};
@@ -222,8 +222,6 @@ fn refuse_misuse(
             bead.id, target
         )));
     }
-    let staged =
-        matches!(&bead.status, Status::Custom(_)) && bead.status.as_str().starts_with("staged");
     match (&request.travel, kind) {
         (ConvoyChoice::In(_) | ConvoyChoice::With(_), "convoy") => {
             return Err(OperationError::rejected(format!(
@@ -240,7 +238,10 @@ fn refuse_misuse(
         }
         _ => {}
     }
-    if kind == "convoy" && staged && !matches!(request.travel, ConvoyChoice::Launched) {
+    if kind == "convoy"
+        && bead.status.is_staged()
+        && !matches!(request.travel, ConvoyChoice::Launched)
+    {
         return Err(OperationError::rejected(format!(
             "{} is staged; start it with gt convoy launch {}",
             bead.id, bead.id

@@ -221,7 +221,7 @@ pub(super) fn add(context: &CommandContext<'_>, args: &AddArgs) -> Result<(), Cl
             let names: Vec<&str> = slung.added.iter().map(BeadId::as_str).collect();
             context.printer.done(format!("✓ {convoy} tracks {}", names.join(", ")))?;
             let convoy = gt_scheduling::convoy_planning::status(&town, convoy)?.convoy;
-            if convoy.bead.status.as_str().starts_with("staged") {
+            if convoy.bead.status.is_staged() {
                 let id = &convoy.bead.id;
                 context
                     .printer
