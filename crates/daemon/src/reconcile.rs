@@ -18,7 +18,6 @@ use gt_scheduling::dispatch::DispatchInputs;
 use gt_scheduling::dispatch::{DispatchResult, Dispatcher};
 use gt_scheduling::host_lease::renew_if_due;
 use gt_scheduling::processes::{LocalProcesses, ProcessProbe};
-use gt_scheduling::schedule::{SlingReport, SlingRequest, sling_to_start};
 use gt_town::{OperationError, Result, Town};
 use gt_workqueue::work;
 use gt_workqueue::work::{Overdue, WorkError};
@@ -138,34 +137,9 @@ pub fn start_contexts(town: &Town, contexts: Vec<u64>, program: &Path) -> Result
     Ok(all(town, &processes, &dispatcher)?.1)
 }
 
-/// Schedules the beads of a request, and starts those that may start; returns the starts, unless everything has to
-/// wait.
-pub fn sling_and_start(
-    town: &Town,
-    request: &SlingRequest,
-    program: &Path,
-) -> Result<(SlingReport, Option<DispatchResult>)> {
-    town.require_right(Right::Queue, "a dispatch cycle")?;
-    let processes = LocalProcesses::of(town)?;
-    let spawner = RunSpawner::new(town, program);
-    let dispatcher = Dispatcher::new(town, &spawner).with_starter_lock(processes.host());
-    let (report, begun) =
-        dispatcher.as_starter(|starter| sling_to_start(town, request, Some(starter)))?;
-    if report.deferred || request.rehearsal || report.contexts.is_empty() {
-        return Ok((report, None));
-    }
-    let dispatcher = dispatcher.with_only(report.contexts.clone());
-    let first = match begun {
-        Some(begun) => dispatcher.start_begun(begun)?,
-        None => dispatcher.dispatch()?,
-    };
-    let (_, dispatched) = after_named(town, &processes, &dispatcher, first)?;
-    Ok((report, Some(dispatched)))
-}
-
 /// The rest of [`all`] after the first attempt at named contexts. They are tried again only if one of them did not start:
 /// then something may have to be recovered first.
-fn after_named(
+pub(crate) fn after_named(
     town: &Town,
     processes: &LocalProcesses,
     dispatcher: &Dispatcher<'_>,

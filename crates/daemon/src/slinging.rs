@@ -3,20 +3,35 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use gt_scheduling::dispatch::{DispatchResult, NotStarted};
+use gt_core::decide::Right;
+use gt_execution::runs::RunSpawner;
+use gt_scheduling::dispatch::{DispatchResult, Dispatcher, NotStarted};
+use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _};
 use gt_scheduling::queue::why;
-use gt_scheduling::schedule::{SlingOutcome, SlingReport, SlingRequest};
+use gt_scheduling::schedule::{SlingOutcome, SlingReport, SlingRequest, sling_to_start};
 use gt_town::{Result, Town};
 
-use crate::reconcile;
+use crate::reconcile::after_named;
 
 /// Schedules the beads of a request, and starts those that may start at once.
 pub fn sling(town: &Town, request: &SlingRequest, program: &Path) -> Result<SlingReport> {
-    let (mut slung, started) = reconcile::sling_and_start(town, request, program)?;
-    if let Some(dispatched) = started {
-        note_starts(town, &mut slung, dispatched)?;
+    town.require_right(Right::Queue, "a dispatch cycle")?;
+    let processes = LocalProcesses::of(town)?;
+    let spawner = RunSpawner::new(town, program);
+    let dispatcher = Dispatcher::new(town, &spawner).with_starter_lock(processes.host());
+    let (mut report, begun) =
+        dispatcher.as_starter(|starter| sling_to_start(town, request, Some(starter)))?;
+    if report.deferred || request.rehearsal || report.contexts.is_empty() {
+        return Ok(report);
     }
-    Ok(slung)
+    let dispatcher = dispatcher.with_only(report.contexts.clone());
+    let first = match begun {
+        Some(begun) => dispatcher.start_begun(begun)?,
+        None => dispatcher.dispatch()?,
+    };
+    let (_, dispatched) = after_named(town, &processes, &dispatcher, first)?;
+    note_starts(town, &mut report, dispatched)?;
+    Ok(report)
 }
 
 /// Records the result of each bead that was to start at once.
