@@ -30,8 +30,9 @@ struct ConsequenceFollower {
 }
 
 impl CommitFollower for ConsequenceFollower {
-    /// Merge requests whose repair was given up wait for a person or are over; containers whose members changed close, land or open again; beads that opened again in a launched convoy, or whose
-    /// rig serves again, are scheduled; people are told what needs them.
+    /// Merge requests whose repair was given up wait for a person or are over. Containers whose members changed close, land or
+    /// open again. Beads that opened again in a launched convoy, or whose rig serves again, are scheduled. People are told what
+    /// needs them.
     fn before_commit(&mut self, writer: &mut Writer<'_>) -> Result<()> {
         writer.as_consequence(|writer| follow_in(writer, &self.files, self.now))
     }

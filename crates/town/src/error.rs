@@ -87,7 +87,7 @@ pub enum OperationError {
         /// The cause.
         source: gt_executors::git::GitError,
     },
-    /// The status table said no.
+    /// The status table does not allow the change.
     #[error("cannot {verb} {bead}: {refusal}")]
     Refused {
         /// The verb that was refused.
@@ -156,7 +156,7 @@ pub enum OperationError {
     /// A program could not be used.
     #[error(transparent)]
     Process(#[from] ProcessError),
-    /// The store said no.
+    /// The store failed or refused.
     #[error(transparent)]
     Store(StoreError),
 }

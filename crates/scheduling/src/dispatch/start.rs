@@ -1,4 +1,4 @@
-//! The one door: a context becomes a run, in one transaction.
+//! The start of a run: a context becomes a run in one transaction, and no other function writes a run that takes a slot.
 
 use std::time::Duration;
 
