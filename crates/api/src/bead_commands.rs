@@ -382,7 +382,7 @@ pub struct CheckedGateDocument {
     pub reason: String,
 }
 
-/// A bead that a commit speaks of, although it is not closed.
+/// A bead that a commit mentions, although it is not closed.
 #[derive(Debug, Clone, Serialize)]
 pub struct OrphanDocument {
     pub issue_id: String,

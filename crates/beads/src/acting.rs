@@ -1,4 +1,4 @@
-//! Whether a process may still speak for a run.
+//! Whether a process may still report for a run.
 
 use gt_core::BeadId;
 use gt_core::schedule::Run;

@@ -22,7 +22,7 @@ pub struct RenamedBead {
     pub old: BeadId,
     /// Its id now.
     pub new: BeadId,
-    /// How many beads spoke of it, and speak of the new id now.
+    /// How many beads mentioned it, and mention the new id now.
     pub rewritten: u64,
 }
 
@@ -162,7 +162,7 @@ fn move_bead(town: &Town, writer: &mut Writer<'_>, bead: &Bead, id: &BeadId) -> 
     Ok(())
 }
 
-/// Lets the texts of a bead speak of other ids; says whether one did.
+/// Lets the texts of a bead mention other ids; says whether one did.
 fn rewrite(
     writer: &mut Writer<'_>,
     bead: &Bead,

@@ -8,10 +8,10 @@ use gt_workqueue::work::WorkError;
 /// Why a command did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CliError {
-    /// An operation said no.
+    /// An operation refused or failed.
     #[error(transparent)]
     Operation(#[from] OperationError),
-    /// The work queue said no.
+    /// The work queue refused or failed.
     #[error(transparent)]
     Work(WorkError),
     /// Something in the request is wrong.

@@ -42,7 +42,7 @@ pub enum RemoteShellError {
 /// The standard input of a command on another machine.
 #[derive(Debug)]
 pub enum RemoteInput<'a> {
-    /// None.
+    /// No input.
     Nothing,
     /// A short text. It may be a secret: it is in no arguments and no file.
     Text(&'a str),

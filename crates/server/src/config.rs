@@ -100,7 +100,7 @@ impl fmt::Display for Bind {
 /// Pages of others that may ask from a browser.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AllowedOrigin {
-    /// All of them.
+    /// Pages of every origin.
     Any,
     /// Those that come from there: scheme, host and perhaps port.
     Exactly(String),

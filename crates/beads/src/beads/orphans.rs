@@ -1,4 +1,4 @@
-//! Beads that commits speak of and that are still open.
+//! Beads that commits mention and that are still open.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,16 +13,16 @@ use gt_town::{OperationError, Result, Town, with_causes};
 /// How many commits are read, the latest first.
 const COMMITS_READ: u32 = 10_000;
 
-/// A bead that a commit speaks of, although it is not closed.
+/// A bead that a commit mentions, although it is not closed.
 #[derive(Debug, Clone)]
 pub struct Orphan {
     /// The bead.
     pub bead: Bead,
-    /// The latest commit that speaks of it.
+    /// The latest commit that mentions it.
     pub commit: CommitMessage,
 }
 
-/// The beads that are open or in progress and that commits of the current branch around this directory speak of, by their ids.
+/// The beads that are open or in progress and that commits of the current branch around this directory mention, by their ids.
 pub fn orphans(town: &Town, directory: &Path) -> Result<Vec<Orphan>> {
     refuse_worker(town, "bd orphans")?;
     let failed = |error: git::GitError| OperationError::rejected(with_causes(&error));

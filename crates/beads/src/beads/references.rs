@@ -9,7 +9,7 @@ use gt_store::{BeadFilter, Reader};
 use crate::lookup::require;
 use gt_town::{Result, Town};
 
-/// A bead that speaks of another.
+/// A bead that mentions another.
 #[derive(Debug, Clone)]
 pub struct Mention {
     /// The bead with the text.
@@ -50,7 +50,7 @@ pub fn references(town: &Town, inputs: &[String]) -> Result<Vec<Result<Reference
 /// How one field of a bead is read.
 type TextOfBead = fn(&Bead) -> &str;
 
-/// The fields in which a bead may speak of others: their names in the record, and in queries.
+/// The fields in which a bead may mention others: their names in the record, and in queries.
 const TEXTS: [(&str, TextField, TextOfBead); 6] = [
     ("title", TextField::Title, |bead| bead.title.as_str()),
     ("description", TextField::Description, |bead| &bead.description),
@@ -83,7 +83,7 @@ pub(crate) fn mentions_of(town: &Town, reader: &Reader<'_>, id: &BeadId) -> Resu
     Ok(found)
 }
 
-/// The bead with texts that speak of other ids, where `other` has one; nothing if no text of it changes.
+/// The bead with texts that mention other ids, where `other` has one; nothing if no text of it changes.
 pub(crate) fn with_other_ids(
     bead: &Bead,
     other: impl Fn(&str) -> Option<BeadId>,

@@ -38,7 +38,7 @@ pub(crate) struct Benchmark {
     pub(crate) run: fn(&Lab) -> BenchmarkResult<Vec<ReportRow>>,
 }
 
-/// All of them.
+/// All benchmarks.
 pub(crate) const ALL: &[Benchmark] = &[
     Benchmark {
         name: "ready",

@@ -24,7 +24,7 @@ pub(super) fn listed(row: &BeadRow, more: impl FnOnce(&mut ObjectWriter<'_>)) ->
     out
 }
 
-/// A bead that speaks of another, and in which fields.
+/// A bead that mentions another, and in which fields.
 pub(super) fn mentioning(mention: &Mention) -> String {
     let mut out = String::new();
     write_bead(&mut out, &BeadView::bare(&mention.bead), |object| {

@@ -8,7 +8,7 @@ names! {
     CheckResult, "a result of a check" {
         /// The command ended with exit status 0.
         Passed = "passed",
-        /// The command said no.
+        /// The command refuses the tree, by its exit status.
         Failed = "failed",
         /// The command could not say: that is no judgement of the tree.
         Error = "error",

@@ -22,7 +22,7 @@ pub struct TokenCounts {
 }
 
 impl TokenCounts {
-    /// All of them.
+    /// The sum of all kinds.
     pub fn total(&self) -> u64 {
         self.kinds().iter().fold(0, |sum: u64, kind| sum.saturating_add(*kind))
     }

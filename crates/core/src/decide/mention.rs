@@ -1,4 +1,4 @@
-//! Does a text speak of a bead?
+//! Whether a text mentions a bead.
 
 use crate::BeadId;
 

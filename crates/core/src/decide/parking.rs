@@ -33,7 +33,7 @@ pub enum RunEvidence {
     Works,
     /// It may not work: the run came to nothing at once.
     Strike,
-    /// Nothing.
+    /// The run says nothing about it.
     Nothing,
 }
 

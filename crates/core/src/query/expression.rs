@@ -81,7 +81,7 @@ pub enum TimeTest {
 /// How two values compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
-    /// The same.
+    /// Both are the same.
     Equal,
     /// Less, or earlier.
     Less,

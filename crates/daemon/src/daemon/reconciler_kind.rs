@@ -27,7 +27,7 @@ pub enum ReconcilerKind {
 }
 
 impl ReconcilerKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 9] = [
         Self::Dispatch,
         Self::Liveness,

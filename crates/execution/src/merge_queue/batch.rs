@@ -66,7 +66,7 @@ enum BatchKind {
     Checked,
     /// The checks, and then the review of the only request in it.
     BeforeReview,
-    /// Nothing.
+    /// No checks.
     Unchecked,
 }
 

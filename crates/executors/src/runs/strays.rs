@@ -70,7 +70,7 @@ pub struct Strays {
 }
 
 impl Strays {
-    /// All of them.
+    /// The numbers of both kinds.
     pub fn all(&self) -> Vec<i32> {
         [self.of_run.as_slice(), &self.seen].concat()
     }

@@ -157,7 +157,7 @@ fn agent(reader: &Reader<'_>, name: &str) -> Result<Option<SlingTarget>> {
 /// The beads that a bead stands for.
 #[derive(Debug)]
 pub enum ExpandedBead {
-    /// Itself.
+    /// The bead itself.
     Bead(Box<Bead>),
     /// Everything below it.
     Epic(Box<Bead>, Vec<BeadId>),

@@ -45,7 +45,7 @@ const SHOWN_TEXTS_MAX: usize = 100;
 enum PullRequestPoll {
     /// Those of rigs where one is due.
     Due,
-    /// All.
+    /// Those of all rigs.
     Now,
 }
 
