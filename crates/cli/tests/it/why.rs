@@ -269,6 +269,29 @@ fn ready_work_without_a_daemon_is_the_first_line_everywhere() {
 }
 
 #[test]
+fn work_that_could_not_start_yet_is_not_called_ready_without_a_daemon() {
+    let town = town_with_agent("");
+    town.gt(["config", "set", "scheduler.max_polecats", "1"]).ok();
+    town.gt(["config", "set", "guard.disk_min_mb", "100000000"]).ok();
+    town.bead("we-a", &[]);
+    town.gt(["sling", "we-a"]).ok();
+    let said = town.gt(["status"]).ok().stdout;
+    assert!(
+        said.starts_with("No daemon is running and 1 bead waits for room on this host; "),
+        "{said}"
+    );
+
+    town.gt(["config", "unset", "guard.disk_min_mb"]).ok();
+    town.gt(["config", "set", "rig.web.command", "no-such-program {bead}"]).ok();
+    let _ = town.gt(["scheduler", "run"]);
+    let said = town.gt(["why", "we-a"]).ok().stdout;
+    assert_says(&said, &["backoff until"]);
+    let line =
+        "No daemon is running and 1 bead waits to be started again; start the daemon with gt up\n";
+    assert!(said.starts_with(line), "{said}");
+}
+
+#[test]
 fn a_docked_bead_is_told_of_each_convoy_as_it_stands() {
     let town = town_with_agent("true");
     for bead in ["we-a", "we-b", "we-c"] {

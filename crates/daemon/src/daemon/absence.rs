@@ -20,6 +20,10 @@ pub struct DaemonAbsence {
     pub ready: u64,
     /// How many beads would be, and wait for a budget.
     pub over_budget: u64,
+    /// Whether the ready beads wait for memory, load or disk of this host.
+    pub is_host_full: bool,
+    /// How many beads wait for the end of a pause after a failed start.
+    pub in_backoff: u64,
     /// How many merge requests a pass would move, and no process works on them.
     pub requests: u64,
     /// The process of a daemon that a signal or Ctrl-Z has stopped.
@@ -34,10 +38,17 @@ impl DaemonAbsence {
 
     /// The work that waits, in words.
     fn waiting(&self) -> String {
-        let beads = match self.ready {
+        let beads = match (self.ready, self.is_host_full) {
+            (0, _) => None,
+            (1, false) => Some("1 bead is ready".to_owned()),
+            (ready, false) => Some(format!("{ready} beads are ready")),
+            (1, true) => Some("1 bead waits for room on this host".to_owned()),
+            (ready, true) => Some(format!("{ready} beads wait for room on this host")),
+        };
+        let in_backoff = match self.in_backoff {
             0 => None,
-            1 => Some("1 bead is ready".to_owned()),
-            ready => Some(format!("{ready} beads are ready")),
+            1 => Some("1 bead waits to be started again".to_owned()),
+            in_backoff => Some(format!("{in_backoff} beads wait to be started again")),
         };
         let requests = match self.requests {
             0 => None,
@@ -49,7 +60,13 @@ impl DaemonAbsence {
             1 => Some("1 bead waits for a budget".to_owned()),
             over_budget => Some(format!("{over_budget} beads wait for a budget")),
         };
-        beads.into_iter().chain(over_budget).chain(requests).collect::<Vec<_>>().join(", ")
+        beads
+            .into_iter()
+            .chain(in_backoff)
+            .chain(over_budget)
+            .chain(requests)
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 }
 
@@ -72,6 +89,15 @@ impl fmt::Display for DaemonAbsence {
 /// Whether ready work, or finished work that has not landed, waits for a daemon that does not run. A pause and the queue gate
 /// hold work back on purpose, so work behind them does not count.
 pub fn absence(town: &Town, status: &QueueStatus) -> Result<Option<DaemonAbsence>> {
+    absence_with_backoff(town, status, 0)
+}
+
+/// The same, where so many beads wait for the end of a pause after a failed start, which a daemon alone ends.
+pub fn absence_with_backoff(
+    town: &Town,
+    status: &QueueStatus,
+    in_backoff: u64,
+) -> Result<Option<DaemonAbsence>> {
     let stopped = match presence(town.root()) {
         Ok(DaemonPresence::Running { pid: Some(pid), .. }) if process::is_stopped(pid) => Some(pid),
         Ok(DaemonPresence::Running { .. }) => return Ok(None),
@@ -81,8 +107,16 @@ pub fn absence(town: &Town, status: &QueueStatus) -> Result<Option<DaemonAbsence
     let requests = u64::try_from(unattended_requests(town)?.len()).unwrap_or(u64::MAX);
     let ready = status.ready_for_daemon();
     let over_budget = if status.paused.is_some() { 0 } else { status.over_budget };
-    let is_waiting = ready > 0 || over_budget > 0 || requests > 0;
-    Ok(is_waiting.then_some(DaemonAbsence { ready, over_budget, requests, stopped }))
+    let is_waiting = ready > 0 || over_budget > 0 || in_backoff > 0 || requests > 0;
+    let is_host_full = !status.short.is_empty();
+    Ok(is_waiting.then_some(DaemonAbsence {
+        ready,
+        over_budget,
+        is_host_full,
+        in_backoff,
+        requests,
+        stopped,
+    }))
 }
 
 /// The same for a merge request that a pass would move.

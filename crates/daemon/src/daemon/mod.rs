@@ -26,7 +26,9 @@ mod unit;
 mod wake;
 mod watch;
 
-pub use absence::{DaemonAbsence, absence, absence_for_request, land_without_daemon};
+pub use absence::{
+    DaemonAbsence, absence, absence_for_request, absence_with_backoff, land_without_daemon,
+};
 pub use control::{DaemonPresence, DaemonStart, DaemonStop, presence, start, stop};
 pub use gt_executors::daemon::{Signals, make_room_for_files, open_files_max};
 pub use journal::{JournalEntry, log_files, log_path};

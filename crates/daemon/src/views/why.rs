@@ -16,7 +16,9 @@ use gt_town::{Result, Town};
 
 /// Whether a bead that could start or land waits for a daemon that does not run.
 pub fn absence_for(town: &Town, why: &WhyAnswer) -> Result<Option<DaemonAbsence>> {
-    let absence = || daemon::absence(town, &queue::status(town)?);
+    let is_backoff = |reason: &WaitReason| matches!(reason, WaitReason::Backoff(_));
+    let in_backoff = u64::from(why.reasons.iter().any(is_backoff));
+    let absence = || daemon::absence_with_backoff(town, &queue::status(town)?, in_backoff);
     Ok(match why.headline() {
         WhyHeadline::Next | WhyHeadline::Waiting => absence()?,
         WhyHeadline::Landing => absence()?.filter(|absence| absence.requests > 0),
