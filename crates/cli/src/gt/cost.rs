@@ -7,6 +7,7 @@ use gt_core::cost::{CostGrouping, CostLine, PriceTable};
 use gt_core::schedule::Money;
 use gt_daemon::views::cost_document;
 use gt_scheduling::costs::{CostReport, costs};
+use gt_town::settings;
 
 use crate::context::CommandContext;
 use crate::error::CliError;
@@ -56,7 +57,9 @@ pub(super) fn run(context: &CommandContext<'_>, args: &CostArgs) -> Result<(), C
     }
     table.row(row("all", &report.total));
     printer.table(table)?;
-    for note in notes(&report) {
+    let own = settings::get(&town, "cost.prices")?.value;
+    let prices = PriceTable::parse(&own)?;
+    for note in notes(&report, &prices, &own) {
         printer.line(note)?;
     }
     Ok(())
@@ -79,8 +82,8 @@ fn row(name: &str, line: &CostLine) -> Vec<Cell> {
     .into()
 }
 
-/// Facts that the table does not tell.
-fn notes(report: &CostReport) -> Vec<String> {
+/// Facts that the table does not tell. `own` are the prices that were set.
+fn notes(report: &CostReport, prices: &PriceTable, own: &str) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(each) = report.total.cost_of_done_bead() {
         let beads = plural(report.total.done_beads, "bead");
@@ -102,10 +105,15 @@ fn notes(report: &CostReport) -> Vec<String> {
     for (model, tokens) in &report.unpriced {
         notes.push(if model.is_empty() {
             format!("+ {tokens} tokens have no price: their agent names neither model nor cost")
-        } else {
+        } else if prices.price(model).is_some() {
             format!(
-                "+ {tokens} tokens of {model} have no price: gt config set cost.prices \
-                 {model}=<input>/<output>"
+                "+ {tokens} tokens of {model} had no price when they were used; later ones have"
+            )
+        } else {
+            let others = if own.is_empty() { String::new() } else { format!("{own}, ") };
+            format!(
+                "+ {tokens} tokens of {model} have no price; gt config set cost.prices \
+                 '{others}{model}=<input>/<output>' prices later ones"
             )
         });
     }

@@ -170,6 +170,13 @@ printf '{"type":"assistant","message":{"con'
     assert_says(&log, &["the output ends in the middle of an event"]);
     let bill = town.gt(["cost"]).ok().stdout;
     assert_says(&bill, &["1000 tokens of home-made have no price", "cost.prices"]);
+    town.gt(["config", "set", "cost.prices", "other=1/2"]).ok();
+    assert_says(
+        &town.gt(["cost"]).ok().stdout,
+        &["home-made=<input>/<output>' prices later ones", "'other=1"],
+    );
+    town.gt(["config", "set", "cost.prices", "home-made=1/2"]).ok();
+    assert_says(&town.gt(["cost"]).ok().stdout, &["home-made had no price when they were used"]);
 }
 
 #[test]
