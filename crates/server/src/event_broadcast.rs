@@ -8,15 +8,15 @@ use bytes::Bytes;
 use gt_api::{EventDocument, to_json};
 use gt_beads::events::{self, EventFollower};
 use gt_core::{Event, EventKind};
-use gt_town::{BellState, EventFilter, Result, Town};
+use gt_town::{BellState, ChangeMark, EventFilter, Result, Town};
 use tokio::sync::{broadcast, watch};
 
 /// Events that a listener may be behind before it has to read the store for itself.
 const BEHIND_MAX: usize = 2048;
-/// How often the log is read for events of other processes while a client listens and no bell rings for them. It costs
-/// one lookup.
+/// How often a commit of another process is looked for while a client listens and no bell rings for it. It costs one system call,
+/// or one lookup in a store that is in no file.
 const LOG_POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// The same while no client listens, or a bell rings.
+/// How often the log is read while no client listens, while a bell rings, or while its file looks as before.
 const IDLE_LOG_POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// The pause before a store that cannot be read is tried again.
 const STORE_RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -53,10 +53,11 @@ impl WriteSignal {
         self.heard.notify_one();
     }
 
-    fn wait(&self, at_most: Duration) {
+    /// Waits until it is rung, at most so long; says whether it was.
+    fn wait(&self, at_most: Duration) -> bool {
         let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.heard.wait_timeout_while(rung, at_most, |rung| !*rung);
-        *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
+        std::mem::take(&mut *waited.unwrap_or_else(PoisonError::into_inner).0)
     }
 }
 
@@ -146,11 +147,29 @@ impl EventBroadcast {
     fn follow(&self, town: &Town, from: u64) {
         let mut follower = EventFollower::after(from, EventFilter::default());
         while !self.stopped.load(Ordering::Relaxed) {
+            // Before the log is read, so that a commit meanwhile makes a difference.
+            let mark = town.store().change_mark();
             match follower.next(town) {
-                Ok(events) if events.is_empty() => self.bell.wait(self.wait_limit()),
+                Ok(events) if events.is_empty() => self.wait_for_commit(town, mark.as_ref()),
                 Ok(events) => self.broadcast(&events),
                 // A request hears why. Nothing is lost: the events are read when the store is back.
-                Err(_) => self.bell.wait(STORE_RETRY_DELAY),
+                Err(_) => {
+                    self.bell.wait(STORE_RETRY_DELAY);
+                }
+            }
+        }
+    }
+
+    /// Waits until there may be events. A file that looks as before is not read, up to the longer interval.
+    fn wait_for_commit(&self, town: &Town, mark: Option<&ChangeMark>) {
+        let mut waited = Duration::ZERO;
+        loop {
+            let limit = self.wait_limit();
+            let is_rung = self.bell.wait(limit);
+            waited += limit;
+            let is_due = mark.is_none() || waited >= IDLE_LOG_POLL_INTERVAL;
+            if is_rung || is_due || town.store().change_mark().as_ref() != mark {
+                return;
             }
         }
     }

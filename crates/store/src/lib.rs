@@ -26,6 +26,7 @@ mod store;
 mod transaction;
 mod verbs;
 
+pub use backend::ChangeMark;
 pub use backup::IfFileExists;
 pub use bell::{Bell, BellState};
 pub use copy::{ColumnKind, CopiedTable, NOT_COPIED, OnCopyProgress, TABLES};

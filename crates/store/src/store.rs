@@ -10,7 +10,7 @@ use gt_core::work::TokenHash;
 use gt_core::{BeadId, Timestamp};
 
 use crate::StoreError;
-use crate::backend::{Backend, FileBackend, MemoryBackend, ServerBackend};
+use crate::backend::{Backend, ChangeMark, FileBackend, MemoryBackend, ServerBackend};
 use crate::bell::Bell;
 use crate::engine::postgres::PostgresAddress;
 use crate::engine::sqlite::QUICK_CHECK;
@@ -288,6 +288,14 @@ impl Store {
         match &*self.place {
             Backend::Server(place) => Bell::of_server(place.server()),
             Backend::File(_) | Backend::Memory(_) => Bell::silent(),
+        }
+    }
+
+    /// A hint that changes with each commit, also of other processes; nothing for a store that is in no file.
+    pub fn change_mark(&self) -> Option<ChangeMark> {
+        match &*self.place {
+            Backend::File(file) => Some(file.change_mark()),
+            Backend::Memory(_) | Backend::Server(_) => None,
         }
     }
 

@@ -39,8 +39,8 @@ pub use town::{
 
 // The types of the store that commands name.
 pub use gt_store::{
-    BeadFilter, BeadOrder, BeadRow, Bell, BellState, Between, BlockerFacts, CheckNumbers,
-    CountGroup, EventFilter, Options as StoreOptions, QueryTable, QueryValue, QueueNumbers,
-    Readiness, RigCounts, RunNumbers, SettingScope, Statistics, StatusFilter, StoreError,
-    TownNumbers, UnsentNotices,
+    BeadFilter, BeadOrder, BeadRow, Bell, BellState, Between, BlockerFacts, ChangeMark,
+    CheckNumbers, CountGroup, EventFilter, Options as StoreOptions, QueryTable, QueryValue,
+    QueueNumbers, Readiness, RigCounts, RunNumbers, SettingScope, Statistics, StatusFilter,
+    StoreError, TownNumbers, UnsentNotices,
 };

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use gt_core::Timestamp;
 
@@ -28,6 +28,11 @@ pub(crate) struct FileBackend {
     /// Something was written here.
     has_written: AtomicBool,
 }
+
+/// How a file of commits looks: it looks different after a commit, for the price of one system call. Two commits within one tick of
+/// the kernel's clock may look alike, so it is a hint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangeMark(Option<(u64, Option<SystemTime>)>);
 
 /// How long a log a writer may leave when it goes: the next process that opens the store alone reads it.
 const LOG_BYTES_MAX_AT_CLOSE: u64 = 1024 * 1024;
@@ -82,6 +87,14 @@ impl FileBackend {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// What a commit of any process changes: the log that it is written to.
+    pub(crate) fn change_mark(&self) -> ChangeMark {
+        let mut log = self.path.clone().into_os_string();
+        log.push("-wal");
+        let about = std::fs::metadata(log).ok();
+        ChangeMark(about.map(|about| (about.len(), about.modified().ok())))
     }
 
     pub(super) fn read<T, E: From<StoreError>>(

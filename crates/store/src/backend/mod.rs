@@ -4,6 +4,7 @@ mod file;
 mod memory;
 mod server;
 
+pub use file::ChangeMark;
 pub(crate) use file::FileBackend;
 pub(crate) use memory::MemoryBackend;
 pub(crate) use server::ServerBackend;

@@ -48,6 +48,21 @@ fn a_store_is_still_there_when_opened_again() {
 }
 
 #[test]
+fn a_commit_of_another_process_changes_the_mark_and_a_read_does_not() {
+    let (_directory, path) = place();
+    let (ours, other) = (store_at(&path), store_at(&path));
+    let before = ours.change_mark();
+    assert!(before.is_some());
+    keys(&other).expect("the read succeeds");
+    assert_eq!(ours.change_mark(), before);
+
+    put(&other, "key").expect("the write succeeds");
+
+    assert_ne!(ours.change_mark(), before);
+    assert_eq!(Store::in_memory().expect("a store in memory").change_mark(), None);
+}
+
+#[test]
 fn neither_reading_nor_closing_changes_a_byte_of_the_file() {
     // Given a store with something in its log that is not yet in its file,
     let (_directory, path) = place();
