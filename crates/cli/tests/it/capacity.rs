@@ -405,10 +405,15 @@ fn nothing_starts_while_the_disk_is_short_and_old_logs_go_first() {
     let why = town.gt(["why", "gt-b"]).ok().stdout;
     assert_says(&why, &["MB free of the 100000000 MB", "gt doctor", "guard.disk_min_mb"]);
     assert_says(&town.gt(["scheduler", "status"]).ok().stdout, &["100000000 MB"]);
+    let needs = town.gt_json(&["inbox"]);
+    let row = needs.as_array().unwrap().iter().find(|row| row["code"] == "disk-full");
+    let row = row.unwrap_or_else(|| panic!("a person is told: {needs}"));
+    assert_says(row["what"].as_str().unwrap(), &["MB free of the 100000000 MB", "nothing starts"]);
     let examined = town.gt(["doctor"]).fails(1).stdout;
     assert_says(&examined, &["room", "trees take", "logs of runs", "logs of checks"]);
 
     town.gt(["config", "set", "guard.disk_min_mb", "0"]).ok();
+    assert!(!town.gt_json(&["inbox"]).to_string().contains("disk-full"), "there is room again");
     town.cycle().ok();
     wait_for_status(&town, "gt-b", "closed");
 }

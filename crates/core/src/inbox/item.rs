@@ -68,6 +68,8 @@ names! {
         Budget = "budget",
         /// A runtime or an account does not work.
         Parked = "parked",
+        /// The disk of the town has too little room, so that nothing starts.
+        DiskFull = "disk-full",
         /// Work is ready, and no daemon runs.
         DaemonAway = "daemon-away",
         /// A host is out of sight, and runs are live on it as far as the store knows.

@@ -9,7 +9,7 @@ mod request_rows;
 
 use std::collections::HashMap;
 
-use gt_core::decide::{Budget, BudgetEnd, BudgetScope};
+use gt_core::decide::{Budget, BudgetEnd, BudgetScope, WaitReason};
 use gt_core::inbox::{
     ChangeSize, InboxContext, InboxItem, InboxKind, InboxObject, arrange_inbox, last_words,
 };
@@ -52,6 +52,7 @@ pub fn inbox_with(town: &Town, status: &QueueStatus) -> Result<Vec<InboxItem>> {
     })?);
     items.extend(budget_rows(status));
     items.extend(rig_rows(status));
+    items.extend(disk_row(status));
     items.extend(daemon::absence(town, status)?.as_ref().map(absent_daemon));
     Ok(arrange_inbox(items))
 }
@@ -189,6 +190,17 @@ fn rig_rows(status: &QueueStatus) -> Vec<InboxItem> {
         })
     };
     idle.filter_map(row).collect()
+}
+
+/// A disk without room for one more run.
+fn disk_row(status: &QueueStatus) -> Option<InboxItem> {
+    let reason = status.short.iter().find(|reason| matches!(reason, WaitReason::Disk { .. }))?;
+    Some(InboxItem {
+        what: format!("{reason}; nothing starts until there is room"),
+        remedy: "gt polecat purge makes room, or remove other files of this disk".to_owned(),
+        commands: vec!["gt polecat purge".to_owned(), "gt doctor".to_owned()],
+        ..plain(InboxKind::DiskFull, InboxObject::Town)
+    })
 }
 
 /// Work that a daemon would start or land, while none runs.
