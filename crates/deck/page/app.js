@@ -141,7 +141,7 @@ function LoggedOut() {
 }
 
 function Deck() {
-  const { data: town } = useDocument("/api/v1/town", {}, { wants: (event) => !QUIET.has(event.event_type) });
+  const { data: town } = useDocument("/api/v1/town", {}, { wants: (event) => !QUIET.has(event.event_type), ages: true });
   useKeys("Everywhere", [
     { keys: "?", does: "Show all keys", run: openHelp },
     { keys: "/", does: "Search", run: openSearch },

@@ -18,6 +18,8 @@ const IDLE_DOCUMENTS_MAX = 24;
 /** Beads whose last events are kept, and how many of each. */
 const RECENT_MAX = 2000;
 const RECENT_EACH_MAX = 8;
+/** How often a document is read that changes without an event, such as by a disk that is full. */
+const AGING_MS = 60_000;
 /** The longest pause before the stream of events is tried again. */
 const RETRY_MAX_MS = 5000;
 
@@ -83,6 +85,12 @@ class StoredDocument {
     this.dirtyRows = new Set();
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.timer = undefined;
+  }
+
+  /** Functions of a view that is gone would keep all of its elements; until another view shows this, every event counts. */
+  forgetView() {
+    this.wants = () => true;
+    this.rows = undefined;
   }
 
   /** Reads it again soon; several calls before that are one read. */
@@ -207,25 +215,33 @@ function forget() {
 
 /**
  * A document for a component. `wants` says which events name something in it: `true` reads the document again, a string
- * the row of that key.
+ * the row of that key. With `ages` it is also read again when no event has named it for a while.
  * @template {import("./types").ReadPath} P
  * @param {P} template
  * @param {import("./types").Parameters} [parameters]
- * @param {{ wants?: (event: TownEvent) => boolean | string, rows?: RowRules, skip?: boolean }} [options]
+ * @param {{ wants?: (event: TownEvent) => boolean | string, rows?: RowRules, skip?: boolean, ages?: boolean }} [options]
  * @returns {{ data: import("./types").ReadAnswer<P> | undefined, problem: Problem | null, refresh: () => void }}
  */
-export function useDocument(template, parameters = {}, { wants, rows, skip } = {}) {
+export function useDocument(template, parameters = {}, { wants, rows, skip, ages } = {}) {
   const key = String(urlOf(template, parameters.path, parameters.query));
   const document = useMemo(() => (skip ? null : stored(template, parameters)), [key, skip]);
-  if (document && wants) document.wants = wants;
-  if (document) document.rows = rows;
+  const remember = () => {
+    if (document && wants) document.wants = wants;
+    if (document) document.rows = rows;
+  };
+  remember();
   useEffect(() => {
     if (!document) return undefined;
     document.users += 1;
+    // The view before this one may have gone after this one was drawn.
+    remember();
     if (document.dirty) document.refresh();
+    const timer = ages ? setInterval(() => document.refresh(), AGING_MS) : undefined;
     return () => {
+      clearInterval(timer);
       document.users -= 1;
-      // Events about it are still heard, so that it is read again if it has changed meanwhile.
+      if (document.users === 0) document.forgetView();
+      // Events are still heard, so that it is read again if it may have changed meanwhile.
       forget();
     };
   }, [document]);

@@ -17,17 +17,18 @@ const STATES = {
   cancelled: ["dash", "grey"], superseded: ["dash", "grey"],
 };
 
+/** An element kept here would keep the view that showed it last. */
 const SHAPES = {
-  ring: html`<circle cx="7" cy="7" r="4.5" fill="none" stroke="currentColor" stroke-width="2" />`,
-  half: html`<circle cx="7" cy="7" r="5" fill="none" stroke="currentColor" stroke-width="1.6" /><path d="M7 3.6a3.4 3.4 0 0 1 0 6.8z" fill="currentColor" />`,
-  check: html`<circle cx="7" cy="7" r="6" fill="currentColor" /><path class="cut" d="M4.4 7.2l1.8 1.8 3.4-3.8" fill="none" stroke-width="1.6" />`,
-  cross: html`<path d="M3.5 3.5l7 7m0-7l-7 7" stroke="currentColor" stroke-width="2.2" stroke-linecap="round" />`,
-  diamond: html`<path d="M7 1.2L12.8 7 7 12.8 1.2 7z" fill="currentColor" />`,
-  pause: html`<path d="M4.5 3v8m5-8v8" stroke="currentColor" stroke-width="2.4" stroke-linecap="round" />`,
-  bar: html`<circle cx="7" cy="7" r="5" fill="none" stroke="currentColor" stroke-width="1.8" /><path d="M3.6 10.4l6.8-6.8" stroke="currentColor" stroke-width="1.8" />`,
-  arrow: html`<path d="M3 2.2l8.4 4.8L3 11.8z" fill="currentColor" />`,
-  dash: html`<path d="M3 7h8" stroke="currentColor" stroke-width="2.2" stroke-linecap="round" />`,
-  warn: html`<path d="M7 1.4l6 11H1z" fill="currentColor" /><path class="cut" d="M7 5.4v3.4m0 1.6v.4" fill="none" stroke-width="1.5" />`,
+  ring: () => html`<circle cx="7" cy="7" r="4.5" fill="none" stroke="currentColor" stroke-width="2" />`,
+  half: () => html`<circle cx="7" cy="7" r="5" fill="none" stroke="currentColor" stroke-width="1.6" /><path d="M7 3.6a3.4 3.4 0 0 1 0 6.8z" fill="currentColor" />`,
+  check: () => html`<circle cx="7" cy="7" r="6" fill="currentColor" /><path class="cut" d="M4.4 7.2l1.8 1.8 3.4-3.8" fill="none" stroke-width="1.6" />`,
+  cross: () => html`<path d="M3.5 3.5l7 7m0-7l-7 7" stroke="currentColor" stroke-width="2.2" stroke-linecap="round" />`,
+  diamond: () => html`<path d="M7 1.2L12.8 7 7 12.8 1.2 7z" fill="currentColor" />`,
+  pause: () => html`<path d="M4.5 3v8m5-8v8" stroke="currentColor" stroke-width="2.4" stroke-linecap="round" />`,
+  bar: () => html`<circle cx="7" cy="7" r="5" fill="none" stroke="currentColor" stroke-width="1.8" /><path d="M3.6 10.4l6.8-6.8" stroke="currentColor" stroke-width="1.8" />`,
+  arrow: () => html`<path d="M3 2.2l8.4 4.8L3 11.8z" fill="currentColor" />`,
+  dash: () => html`<path d="M3 7h8" stroke="currentColor" stroke-width="2.2" stroke-linecap="round" />`,
+  warn: () => html`<path d="M7 1.4l6 11H1z" fill="currentColor" /><path class="cut" d="M7 5.4v3.4m0 1.6v.4" fill="none" stroke-width="1.5" />`,
 };
 
 /** @param {string} state */
@@ -37,7 +38,7 @@ export function toneOf(state) {
 
 /** @param {string} state */
 export function shapeOf(state) {
-  return SHAPES[(STATES[state] ?? ["ring", "grey"])[0]];
+  return SHAPES[(STATES[state] ?? ["ring", "grey"])[0]]();
 }
 
 /** The shape of a state, without a word; the text beside it says it. @param {{ state: string }} props */
@@ -58,7 +59,7 @@ export function RunState({ run, text }) {
 
 /** A warning as shape. */
 export function Warning() {
-  return html`<svg class="mark" viewBox="0 0 14 14" width="14" height="14" aria-hidden="true">${SHAPES.warn}</svg>`;
+  return html`<svg class="mark" viewBox="0 0 14 14" width="14" height="14" aria-hidden="true">${SHAPES.warn()}</svg>`;
 }
 
 /** The tone of each kind of inbox row. */

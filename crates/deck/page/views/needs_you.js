@@ -137,7 +137,7 @@ function useSteadyCards(data) {
 export function NeedsYou({ town }) {
   const { id: key, query } = route.value;
   const rig = query.get("rig") ?? "";
-  const { data, problem } = useDocument("/api/v1/inbox", { query: { rig } }, { wants: (event) => !UNRELATED.has(event.event_type) });
+  const { data, problem } = useDocument("/api/v1/inbox", { query: { rig } }, { wants: (event) => !UNRELATED.has(event.event_type), ages: true });
   const items = useSteadyCards(data);
   // Without a card in the address, the first card that was there is selected; it stays so when others come before it.
   const [first, setFirst] = useState(/** @type {string | null} */ (null));

@@ -37,7 +37,7 @@ function RunLine({ run, at, isSelected }) {
     <div role="cell" class="right"><${Age} since=${run.started_at} until=${run.ended_at} /></div></div>`;
 }
 
-const HEAD = html`<div role="rowgroup" class="row-head"><div role="row" aria-rowindex="1" class="row run-row">
+const head = () => html`<div role="rowgroup" class="row-head"><div role="row" aria-rowindex="1" class="row run-row">
   ${["State", "Bead", "Agent", "Step", "Last tool call", "Tokens", "Cost", "Age"].map((name, at) => html`<div role="columnheader" class=${at > 4 ? "right" : ""}>${name}</div>`)}</div></div>`;
 
 /** @param {{ town?: import("../types").Town }} props */
@@ -80,7 +80,7 @@ function RunList({ town }) {
       ${bead && html`<button onClick=${() => setQuery({ bead: "" })}>Of ${plain(bead)} ×</button>`}<//>
     ${!data ? html`<${Loading} data=${data} problem=${problem} />`
       : items.length === 0 ? html`<${Empty} title=${`No ${noun} run`}><p>Schedule a bead with <code>gt sling</code>, and its agent appears here.</p><//>`
-      : html`<${Windowed} role="table" items=${items} total=${data.total} rowHeight=${ROW_HEIGHT} label="Runs" selected=${at} onEnd=${more} head=${HEAD}
+      : html`<${Windowed} role="table" items=${items} total=${data.total} rowHeight=${ROW_HEIGHT} label="Runs" selected=${at} onEnd=${more} head=${head()}
           row=${(/** @type {RunRow} */ run, /** @type {number} */ place) => html`<${RunLine} key=${run.id} run=${run} at=${place} isSelected=${place === at} />`} />
         ${data.next && limit >= PAGE_SIZE_MAX && html`<p class="pad"><a href=${address("runs", "", { ...Object.fromEntries(query), cursor: data.next })}>Older runs</a></p>`}`}`;
 }
