@@ -595,8 +595,30 @@ const CASES = {
     // A wall without screens asks for none.
     const refused = [];
     page.on("response", (response) => response.status() === 400 && refused.push(response.url()));
-    await show(page, "#/wall?page=99", ".empty");
+    await show(page, "#/wall?page=9&cursor=17.api-none%231", ".empty");
     assert(refused.length === 0, `refused: ${refused}`);
+  },
+
+  async "the wall reads the runs of its page"(page) {
+    const asked = [];
+    // Pages of two runs.
+    await page.route(/\/api\/v1\/runs\?/, (route) => {
+      const url = new URL(route.request().url());
+      asked.push(Number(url.searchParams.get("limit")));
+      url.searchParams.set("limit", "2");
+      return route.continue({ url: url.href });
+    });
+    await show(page, "#/wall?rig=api", ".tile");
+    const first = await page.$$eval(".tile a", (tiles) => tiles.map((tile) => tile.getAttribute("href")));
+    assert(first.length === 2 && asked.every((limit) => limit <= 24), `${first.length} tiles, and ${asked} runs were asked for`);
+    const tile = (at) => page.locator(`.tile a[href="${first[at]}"]`);
+    await press(page, "]");
+    for (const at of [0, 1]) await tile(at).waitFor({ state: "detached" });
+    await waits(page, /Page 2 of \d/);
+    await page.locator(".tile").first().waitFor();
+    await press(page, "[");
+    for (const at of [0, 1]) await tile(at).waitFor();
+    await page.unroute(/\/api\/v1\/runs\?/);
   },
 
   async "the town is paused and resumed by a key"(page) {
@@ -608,6 +630,21 @@ const CASES = {
       await press(page, "P");
       await page.locator("dialog").waitFor({ state: "detached" });
       await page.locator(".town-state").filter({ hasText: word }).waitFor();
+    }
+  },
+
+  async "a view that is gone is not kept"(page) {
+    const views = { "#/board": ".board", "#/runs": ".windowed", "#/queue": ".queue-columns", "#/wall": ".wall", [`#/graph/${town.convoy}`]: ".drawing" };
+    for (const [address, element] of Object.entries(views)) {
+      await show(page, address, element);
+      await page.evaluate((selector) => {
+        globalThis.shown = new WeakRef(document.querySelector(selector));
+      }, element);
+      await show(page, "#/money", ".figure");
+      await until(`${address} to be collected`, async () => {
+        await page.requestGC();
+        return page.evaluate(() => globalThis.shown.deref() === undefined);
+      }, 20_000);
     }
   },
 
@@ -641,12 +678,19 @@ const CASES = {
     const card = phone.locator(".card").filter({ hasText: "How many results" });
     await card.locator("a").tap();
     await phone.locator(".decisions button").first().waitFor();
-    for (const address of [new URL(phone.url()).hash, "#/review/api-session%401"]) {
+    const question = new URL(phone.url()).hash;
+    for (const address of [question, "#/review/api-session%401"]) {
       await show(phone, address, ".split-detail h2");
       const width = await phone.evaluate(() => document.documentElement.scrollWidth);
       assert(width <= 390, `${address} is ${width} pixels wide`);
     }
-    await phone.goBack();
+    const inList = { "#/runs": ".run-row a", "#/board": ".board-card", "#/queue": ".requests .two-lines" };
+    for (const [address, sign] of Object.entries(inList)) {
+      await show(phone, address, sign);
+      const sideways = await phone.$$eval(".board, .windowed, .scroll-x", (boxes) => boxes.filter((box) => box.scrollWidth > box.clientWidth + 1).map((box) => `${box.className} ${box.scrollWidth}`));
+      assert(sideways.length === 0, `${address} is read sideways: ${sideways}`);
+    }
+    await show(phone, question, ".decisions button");
     await phone.locator(".decisions button").filter({ hasText: "Mark as read" }).tap();
     await phone.locator("dialog .confirm").tap();
     await says(phone, "is read");

@@ -13,6 +13,10 @@ const IDLE_SECONDS = Number(process.env.DECK_IDLE_SECONDS ?? 30);
 const TICKS_PER_SECOND = 100;
 /** How long the page is left alone before answers are measured. */
 const QUIET_MS = 5000;
+/** The page works so long before its first look, so that the browser has compiled what runs often. */
+const WARM_UP_MS = 60_000;
+/** Collections of garbage before a look: some things are free only when others are gone. */
+const COLLECTIONS = 4;
 /** How often each answer and each query is timed. */
 const ROUNDS = 10;
 const WORK = "ephemeral = 0 AND pinned = 0 AND issue_type NOT IN ('convoy', 'epic', 'molecule', 'message', 'agent', 'rig')";
@@ -34,7 +38,7 @@ const ANSWERS = {
   convoys: ["SELECT * FROM beads WHERE issue_type = 'convoy' AND status = 'open' LIMIT 100"],
   "cost?by=bead": ["SELECT bead, SUM(input + output), SUM(cost) FROM spending GROUP BY bead"],
   burn: ["SELECT at / 3600000000000, SUM(input + output), SUM(cost) FROM spending GROUP BY 1"],
-  "search?q=99999": ["SELECT id, title FROM beads WHERE lower(id) LIKE '%99999%' OR lower(title) LIKE '%99999%' LIMIT 20"],
+  "search?q=99999": ["SELECT id, title FROM beads WHERE lower(id) LIKE '%99999%' OR lower(title) LIKE '%99999%' ORDER BY priority, created_at DESC, id LIMIT 20"],
 };
 /** Prints how long queries take in the middle, in milliseconds, over an open connection. */
 const BARE = `
@@ -93,14 +97,27 @@ function serverSeconds() {
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
 
-/** What the page keeps after a collection of garbage. */
+/**
+ * What the page keeps after a collection of garbage, in bytes: the machine code that the browser makes of what runs often, and all
+ * else. What belongs to the browser, such as its record of requests for developers, is left out.
+ */
 async function heapOf(page) {
   const session = await page.context().newCDPSession(page);
-  await session.send("HeapProfiler.collectGarbage");
-  const { usedSize } = await session.send("Runtime.getHeapUsage");
-  const nodes = await page.evaluate(() => document.getElementsByTagName("*").length);
+  const parts = [];
+  session.on("HeapProfiler.addHeapSnapshotChunk", ({ chunk }) => parts.push(chunk));
+  for (let round = 0; round < COLLECTIONS; round += 1) await session.send("HeapProfiler.collectGarbage");
+  await session.send("HeapProfiler.takeHeapSnapshot", { reportProgress: false });
   await session.detach();
-  return { usedSize, nodes };
+  const { snapshot, nodes, strings } = JSON.parse(parts.join(""));
+  const { node_fields: fields, node_types: [types] } = snapshot.meta;
+  const [type, name, size] = ["type", "name", "self_size"].map((field) => fields.indexOf(field));
+  const found = { objects: 0, code: 0, elements: await page.evaluate(() => document.getElementsByTagName("*").length) };
+  for (let at = 0; at < nodes.length; at += fields.length) {
+    const kind = types[nodes[at + type]];
+    if (kind === "native" && !strings[nodes[at + name]].startsWith("system")) continue;
+    found[kind === "code" ? "code" : "objects"] += nodes[at + size];
+  }
+  return found;
 }
 
 /** Changes the state of one run and waits until its row shows it. */
@@ -183,8 +200,9 @@ try {
     }
     await show(page, ["#/board", "#/needs", "#/queue", "#/money", "#/runs"][round % 5], ".view h1");
   };
-  // Each view once, so that what is kept for all of them is there before the first look.
-  for (let round = 0; round < 5; round += 1) await churn(round);
+  // Each view, so that what is kept for all of them is there before the first look.
+  const warm = Date.now() + WARM_UP_MS;
+  for (let round = 0; round < 5 || Date.now() < warm; round += 1) await churn(round);
   await show(page, "#/runs", ".run-row a");
   const first = await heapOf(page);
   const end = Date.now() + CHURN_MINUTES * 60_000;
@@ -192,7 +210,10 @@ try {
   for (let round = 0; Date.now() < end; round += 1) await churn(round);
   await show(page, "#/runs", ".run-row a");
   const last = await heapOf(page);
-  console.log(`page after ${CHURN_MINUTES} minutes and ${events} events: heap ${(first.usedSize / 1e6).toFixed(2)} MB to ${(last.usedSize / 1e6).toFixed(2)} MB, ${first.nodes} to ${last.nodes} elements`);
+  const megabytes = (bytes) => (bytes / 1e6).toFixed(2);
+  const [small, after] = [first, last].map(({ objects, code }) => objects + code);
+  console.log(`page after ${CHURN_MINUTES} minutes and ${events} events: ${megabytes(small)} MB to ${megabytes(after)} MB, ${((100 * after) / small - 100).toFixed(1)} %`);
+  console.log(`  compiled code ${megabytes(first.code)} to ${megabytes(last.code)} MB, all else ${megabytes(first.objects)} to ${megabytes(last.objects)} MB, ${first.elements} to ${last.elements} elements`);
 } finally {
   await browser.close();
   await town.end();

@@ -26,11 +26,20 @@ function below(card) {
   return card.reason?.text ?? "";
 }
 
+/** The states of merge requests that go no further by themselves. */
+const STOPPED = new Set(["conflict", "failed", "held"]);
+
+/** The state that the mark of a card shows: that of its lane, unless something is wrong. @param {BoardCard} card @param {string} lane */
+function markOf(card, lane) {
+  if (card.run?.silent_since) return "silent";
+  return card.request && STOPPED.has(card.request.state) ? card.request.state : lane;
+}
+
 /** @param {{ card: BoardCard, lane: string, isSelected: boolean }} props */
 function BoardItem({ card, lane, isSelected }) {
   const target = card.request && lane === "review" ? address("review", card.request.id) : address("bead", card.bead);
   return html`<div role="listitem" class="board-card ${isSelected ? "here" : ""} ${card.ends && lane === "blocked" ? "has-end" : ""}"><a href=${target}>
-    <span class="card-top"><${Mark} state=${card.run?.silent_since ? "silent" : lane} /><span class="id" title=${plain(card.bead)}>${plain(card.bead)}</span><span class="push"><${Age} since=${card.since} isShort=${true} /></span></span>
+    <span class="card-top"><${Mark} state=${markOf(card, lane)} /><span class="id" title=${plain(card.bead)}>${plain(card.bead)}</span><span class="push"><${Age} since=${card.since} isShort=${true} /></span></span>
     <span class="board-title" dir="auto">${plain(card.title)}</span>
     <span class="board-below"><span class="clip" dir="auto" title=${told(card.ends ?? card.reason?.text ?? "")}>${told(below(card))}</span><span class="priority" title="Priority">P${card.priority}</span></span>
     ${lane === "blocked" && card.ends && html`<span class="board-ends clip" dir="auto">${told(card.ends)}</span>`}</a></div>`;

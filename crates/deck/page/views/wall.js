@@ -13,6 +13,8 @@ import { ScreenText, useFrames } from "../components/terminal.js";
 
 /** Screens on one page of the wall. */
 const TILES = 24;
+/** Where the pages begin that were shown, for the way back. @type {string[]} */
+const cursors = [""];
 
 /** @param {{ run: import("../types").RunRow, frame: any, isSelected: boolean }} props */
 function Tile({ run, frame, isSelected }) {
@@ -27,29 +29,31 @@ export function Wall({ town }) {
   const { query } = route.value;
   const rig = query.get("rig") ?? "";
   const page = Math.max(0, Number(query.get("page") ?? 0) || 0);
-  const { data, problem } = useDocument("/api/v1/runs", { query: { state: "live", rig, limit: 500 } }, { wants: (event) => Boolean(event.run) && event.event_type !== "run_used" });
+  const cursor = query.get("cursor") ?? "";
+  cursors[page] = cursor;
+  const { data, problem } = useDocument("/api/v1/runs", { query: { state: "live", rig, limit: TILES, cursor } }, { wants: (event) => Boolean(event.run) && event.event_type !== "run_used" });
   const [frames, setFrames] = useState(/** @type {Record<string, any>} */ ({}));
-  const all = data?.items ?? [];
-  const pages = Math.max(1, Math.ceil(all.length / TILES));
-  const runs = all.slice(page * TILES, (page + 1) * TILES);
+  const runs = data?.items ?? [];
+  const pages = Math.max(page + 1, Math.ceil((data?.total ?? 0) / TILES));
   const { at, item: selected, move } = useSelection(runs, (run) => run.id, { first: true });
   const ids = runs.map((run) => run.id).join(",");
   useFrames(() => (ids ? urlOf("/api/v1/wall", {}, { runs: ids }) : null), (frame) => {
     setFrames((old) => ({ ...old, [frame.run]: frame }));
   }, () => {}, [ids]);
-  const turn = (/** @type {number} */ by) => setQuery({ page: Math.max(0, Math.min(pages - 1, page + by)) || "" });
+  const next = () => data?.next && setQuery({ page: page + 1, cursor: data.next });
+  const previous = () => page > 0 && setQuery({ page: page - 1 || "", cursor: cursors[page - 1] });
   useKeys("Wall", [
     { keys: "j", does: "Next screen", repeats: true, run: () => move(1) },
     { keys: "k", does: "Previous screen", repeats: true, run: () => move(-1) },
     { keys: "l", does: "Next screen", repeats: true, run: () => move(1) },
     { keys: "h", does: "Previous screen", repeats: true, run: () => move(-1) },
     { keys: "Enter", does: "Open the terminal", run: () => selected && go(address("runs", selected.id, { from: "wall" }, "terminal")) },
-    { keys: "]", does: "Next page", run: () => turn(1) },
-    { keys: "[", does: "Previous page", run: () => turn(-1) },
+    { keys: "]", does: "Next page", run: next },
+    { keys: "[", does: "Previous page", run: previous },
   ]);
   return html`<${ViewHead} title="Wall" count=${data?.total}>
-      ${pages > 1 && html`<span class="faint">Page ${page + 1} of ${pages}</span><button onClick=${() => turn(-1)} disabled=${page === 0}>Previous</button><button onClick=${() => turn(1)} disabled=${page >= pages - 1}>Next</button>`}
-      <${Filter} label="Rig" value=${rig} options=${town?.rigs ?? []} all="All rigs" onChange=${(/** @type {string} */ value) => setQuery({ rig: value, page: "" })} /><//>
+      ${pages > 1 && html`<span class="faint">Page ${page + 1} of ${pages}</span><button onClick=${previous} disabled=${page === 0}>Previous</button><button onClick=${next} disabled=${!data?.next}>Next</button>`}
+      <${Filter} label="Rig" value=${rig} options=${town?.rigs ?? []} all="All rigs" onChange=${(/** @type {string} */ value) => setQuery({ rig: value, page: "", cursor: "" })} /><//>
     ${!data ? html`<${Loading} data=${data} problem=${problem} />` : runs.length === 0 ? html`<${Empty} title="No live screen"><p>Screens of live runs appear here.</p><//>`
       : html`<ul class="wall">${runs.map((run, index) => html`<${Tile} key=${run.id} run=${run} frame=${frames[run.id]} isSelected=${index === at} />`)}</ul>`}`;
 }
