@@ -27,6 +27,8 @@ const EVENT_POLL_INTERVAL: Duration = Duration::from_millis(200);
 const OUTPUT_POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// How often ages on the screen grow. Nothing is read for it.
 const TICK_INTERVAL: Duration = Duration::from_secs(1);
+/// How often a view is read that changes without an event, such as by a disk that is full.
+const AGING_INTERVAL: Duration = Duration::from_mins(1);
 /// How long a store that is away is left alone.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// After so many waits without a ring the event counter is read in any case.
@@ -62,6 +64,7 @@ pub(super) fn run(context: &CommandContext<'_>, view: TopView) -> Result<(), Cli
         unread_waits: 0,
         reader: None,
         retry_at: None,
+        loaded_at: Instant::now(),
         width: terminal.size()?.width,
     };
     let ended = session.run(&mut terminal, &signals);
@@ -115,6 +118,7 @@ struct TopSession<'s, 'p> {
     reader: Option<TranscriptLines>,
     /// When a store that is away is asked again.
     retry_at: Option<Instant>,
+    loaded_at: Instant,
     width: u16,
 }
 
@@ -203,6 +207,7 @@ impl TopSession<'_, '_> {
     }
 
     fn load(&mut self, view: TopView) {
+        self.loaded_at = Instant::now();
         // The follower begins before the look, so that no event in between is missed.
         let read = EventFollower::from_now(self.town, EventFilter::default())
             .and_then(|follower| Ok((follower, snapshot::read(self.town, view)?)));
@@ -221,10 +226,11 @@ impl TopSession<'_, '_> {
         }
     }
 
-    /// Reads everything again if something happened in the town; whether it did.
+    /// Reads everything again if something happened in the town, or nothing for long; whether it did.
     fn read_news(&mut self) -> bool {
         let is_new = match &mut self.follower {
             None => self.retry_at.is_some_and(|at| Instant::now() >= at),
+            Some(_) if self.loaded_at.elapsed() >= AGING_INTERVAL => true,
             Some(follower) => {
                 if self.bell.rings() && !self.bell.wait(Duration::ZERO) {
                     self.unread_waits += 1;
