@@ -38,7 +38,7 @@ export function Bead() {
     <article class="detail wide">
       <div class="detail-top">${live ? html`<${RunState} run=${live} />` : html`<${State} state=${state} />`}<span class="id">${plain(bead.id)}</span><span class="tag">P${bead.priority}</span><span class="tag">${plain(bead.issue_type)}</span></div>
       <h2 dir="auto">${plain(bead.title)}</h2>
-      ${why && why.reasons.length > 0 && html`<section><h3>Why it waits</h3><ul class="reasons">${why.reasons.map((reason) => html`
+      ${why && why.reasons.length > 0 && html`<section><h3>${live ? "Where it stands" : "Why it waits"}</h3><ul class="reasons">${why.reasons.map((reason) => html`
         <li key=${reason.code}><p dir="auto">${told(reason.text)}</p><p class="faint" dir="auto">${told(reason.remedy)}</p></li>`)}</ul></section>`}
       ${bead.description && html`<section><h3>Description</h3><pre class="prose" dir="auto">${plain(bead.description)}</pre></section>`}
       <${Facts} facts=${[
