@@ -189,7 +189,7 @@ impl Tree {
     /// branch that exists and is not at `base` is [`GitError::BranchExists`].
     pub fn recycle(&self, branch: &str, base: &Commit) -> Result<(), GitError> {
         let switch = |view: &TreeView<'_>| self.switch_to_new(view, branch, base);
-        self.move_clean(switch, |view, before| self.undo_switch(view, before, branch, base))
+        self.move_clean(base, switch, |view, before| self.undo_switch(view, before, branch, base))
     }
 
     /// Puts a clean tree on `base`, and on no branch. Otherwise the same as [`Self::recycle`].
@@ -198,12 +198,13 @@ impl Tree {
             let call = self.switch(view, base.as_str());
             call.args(["--no-overwrite-ignore", "--detach", base.as_str()]).done().map(drop)
         };
-        self.move_clean(switch, |view, before| self.switch_back(view, before))
+        self.move_clean(base, switch, |view, before| self.switch_back(view, before))
     }
 
-    /// Has `switch` move a tree, and `undo` move it back to its previous `HEAD` if it is not clean.
+    /// Has `switch` move a tree to `base`, and `undo` move it back to its previous `HEAD` if it is not clean.
     fn move_clean(
         &self,
+        base: &Commit,
         switch: impl FnOnce(&TreeView<'_>) -> Result<(), GitError>,
         undo: impl FnOnce(&TreeView<'_>, &str) -> Result<(), GitError>,
     ) -> Result<(), GitError> {
@@ -212,16 +213,17 @@ impl Tree {
         }
         let view = TreeView::open(self)?;
         // Files that are only staged would not survive the next index.
-        let staged = view.report(Ignored::Hidden)?.changes;
+        let StatusOutput { head, branch, changes: staged } = view.report(Ignored::Hidden)?;
         if !staged.is_empty() || !staged.absent.is_empty() {
             return Err(self.not_clean(staged.paths().chain(&staged.absent)));
         }
-        let before = self.branch()?;
-        let before = match before {
-            Some(branch) => Some(branch),
-            None => self.head()?.map(|head| head.to_string()),
-        };
         switch(&view)?;
+        if head.as_ref() == Some(base) {
+            // No file was changed, so what was ignored before is ignored now.
+            self.forget_settings()?;
+            return view.give_index();
+        }
+        let before = branch.or_else(|| head.map(|head| head.to_string()));
         // Files that were ignored before may not be ignored any more.
         let left = view.files_left()?;
         if left.is_empty() {

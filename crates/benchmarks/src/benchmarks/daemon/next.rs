@@ -168,13 +168,17 @@ impl<'l> NextStartComparison<'l> {
         let source = self.place.arrivals.join("fan.jsonl");
         fs::write(&source, text)?;
         self.lab.time(self.lab.bd(&self.place.town, ["import"])?.arg(&source))?;
-        self.site.sling(&beads, false)?;
+        // No end of a worker shares the processors with the start of another.
+        self.site.sling(&beads, true)?;
         self.warm()?;
         let start = SystemTime::now();
         self.lab.time(&mut self.lab.bd(&self.place.town, ["close", &blocker])?)?;
         let mut last = start;
         for bead in &beads {
             last = last.max(self.site.began(bead)?);
+        }
+        for bead in &beads {
+            self.site.release(bead)?;
         }
         for bead in &beads {
             self.site.gt(&["wait", bead])?;
