@@ -117,7 +117,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &InitArgs) -> Result<(), C
 /// The town of the repository, or the one in the directory that was named, which is made if it is not there.
 fn town_for(context: &CommandContext<'_>, args: &InitArgs) -> Result<Installed, CliError> {
     if let Ok(root) = context.root() {
-        return Ok(Installed { root, is_new: false, server: None, joined: false });
+        return Ok(Installed { root, is_new: false, server: None, joined: false, not_on: None });
     }
     let home = context.environment.path("HOME");
     let place = match (args.town.strip_prefix("~"), home) {

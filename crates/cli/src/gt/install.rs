@@ -23,7 +23,7 @@ pub(super) struct InstallArgs {
 pub(super) fn run(context: &CommandContext<'_>, args: &InstallArgs) -> Result<(), CliError> {
     let place = context.directory.join(&args.place);
     let actor = context.actor()?;
-    let Installed { root, is_new, server, joined } =
+    let Installed { root, is_new, server, joined, not_on } =
         install(&place, &context.environment, &actor, &SystemClock)?;
     let printer = context.printer;
     if printer.json() {
@@ -36,6 +36,12 @@ pub(super) fn run(context: &CommandContext<'_>, args: &InstallArgs) -> Result<()
         });
     }
     let root = root.display();
+    if let Some((own, named)) = not_on {
+        printer.note(format!(
+            "this town is on {own}, and DATABASE_URL names {named}: gt store migrate moves this town there; gt install \
+             with another directory joins the town that is there"
+        ));
+    }
     if !is_new {
         return printer.done(format!("{root} is a town already; nothing to do"));
     }

@@ -68,6 +68,21 @@ fn the_fleet_of_a_town_on_a_file_is_one_host() {
 }
 
 #[test]
+fn an_install_over_a_town_names_the_store_that_it_does_not_use() {
+    let (town, url) = (town_on_file(), Cluster::shared().fresh_database());
+    town.gt(["store", "migrate", &url]).ok();
+    let install = |url: &str| {
+        let command = town.command(town.gt_path()).env("DATABASE_URL", url);
+        command.args(["install", "."]).run().ok()
+    };
+    assert_eq!(install(&url).stderr, "");
+    let told = install("postgres://db.example/other");
+    assert_says(&told.stdout, &["is a town already"]);
+    let (is_on, named) = ("this town is on postgres://", "names postgres://db.example/other");
+    assert_says(&told.stderr, &[is_on, named, "gt store migrate"]);
+}
+
+#[test]
 fn the_end_of_a_runs_output_is_readable_from_another_host() {
     let (sandbox, url) = (nowhere(), Cluster::shared().fresh_database());
     for place in ["one", "two"] {

@@ -6,7 +6,7 @@ use gt_core::{Clock, Prefix, Rig, RigSlug};
 use gt_executors::private;
 use gt_store::{Authorship, Options, Store, StoreAddress};
 
-use super::database::TownDatabase;
+use super::database::{TownDatabase, is_same_store};
 use super::file::{self, TownFile};
 use super::{DIRECTORY, enclosing_town};
 use crate::{Actor, Environment, OperationError, Result};
@@ -22,6 +22,8 @@ pub struct Installed {
     pub server: Option<String>,
     /// Whether that server held the town already, and this is one more host of it.
     pub joined: bool,
+    /// The store of an existing town and the one that `DATABASE_URL` names, if that is another server.
+    pub not_on: Option<(String, String)>,
 }
 
 /// Makes a town in `directory`.
@@ -49,11 +51,17 @@ pub fn install(
         let database = TownDatabase::of_town(&root, &file, environment, &root)?;
         Store::open(&database.address, clock.now(), Options::default())
             .map_err(|error| database.explain(error, &root))?;
-        return Ok(Installed { root, is_new: false, server: None, joined: false });
+        let named = TownDatabase::of_environment(environment, &root).ok().flatten();
+        let is_other = |named: &StoreAddress| {
+            matches!(named, StoreAddress::Server(_)) && !is_same_store(named, &database.address)
+        };
+        let named = named.map(|named| named.address).filter(is_other);
+        let not_on = named.map(|named| (database.address.to_string(), named.to_string()));
+        return Ok(Installed { root, is_new: false, server: None, joined: false, not_on });
     }
     let by = Authorship { actor: actor.name.clone(), at: clock.now(), worker: None };
     let ((), server, joined) = make(&root, environment, &by, TownJoining::Welcome, |_| Ok(()))?;
-    Ok(Installed { root, is_new: true, server, joined })
+    Ok(Installed { root, is_new: true, server, joined, not_on: None })
 }
 
 /// Makes `directory` a host of the town with this identity, whose store is at `url`. Nothing is made if the store holds another
