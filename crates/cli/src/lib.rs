@@ -80,7 +80,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 /// Runs `gt` with these arguments, the program's name included, and gives its exit status.
 fn run_command(arguments: &[OsString], environment: Environment) -> u8 {
     // The command line of bd is its own, and has its own usage errors.
-    if let Some(place) = place_of_verb(arguments).filter(|place| arguments[*place] == "bd") {
+    if let Some(place) = place_of_verb(arguments, 1).filter(|place| arguments[*place] == "bd") {
         let mut arguments = arguments.to_vec();
         arguments.remove(place);
         return run_bd("gt bd", &arguments, environment);
@@ -116,8 +116,12 @@ fn run_town_helper(arguments: &[OsString]) -> Option<ExitCode> {
     Some(if town.and_then(work).is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Commands that a worker's own process carries out: they need no store.
-const LOCAL_COMMANDS: [&str; 5] = ["worker", "scripted", "completions", "man", "merge-driver"];
+/// Commands of `gt` that a worker's own process carries out: they need no store.
+const LOCAL_COMMANDS: [&str; 4] = ["worker", "scripted", "completions", "man"];
+
+/// The same of `bd`: they change files around the worker. A git hook of the original has nothing to ask in the store either, and
+/// must not fail because that does not answer.
+const LOCAL_BD_COMMANDS: [&str; 4] = ["merge-driver", "setup", "hooks", "hook"];
 
 /// Has the command of a worker carried out by the process that has the store; nothing if it is to run here.
 fn done_for_worker(program: &str, arguments: &[OsString]) -> Option<ExitCode> {
@@ -126,12 +130,18 @@ fn done_for_worker(program: &str, arguments: &[OsString]) -> Option<ExitCode> {
         arguments[place].to_str().is_some_and(|verb| LOCAL_COMMANDS.contains(&verb))
             && !(arguments[place] == "worker" && is_fence(place))
     };
-    if program == "gt" && place_of_verb(arguments).is_some_and(is_here) {
-        return None;
-    }
-    // A git hook of the original has nothing to ask there, and must not fail because the store does not answer.
-    let is_hook = |argument: &OsString| argument == "hooks" || argument == "hook";
-    if program == "bd" && arguments.get(1).is_some_and(is_hook) {
+    let is_here_in_bd = |place: usize| {
+        arguments[place].to_str().is_some_and(|verb| LOCAL_BD_COMMANDS.contains(&verb))
+    };
+    let is_local = match place_of_verb(arguments, 1) {
+        Some(place) if program == "bd" => is_here_in_bd(place),
+        Some(place) if arguments[place] == "bd" => {
+            place_of_verb(arguments, place + 1).is_some_and(is_here_in_bd)
+        }
+        Some(place) => is_here(place),
+        None => false,
+    };
+    if is_local {
         return None;
     }
     let environment = Environment::from_process();
@@ -152,9 +162,9 @@ fn done_for_worker(program: &str, arguments: &[OsString]) -> Option<ExitCode> {
     }
 }
 
-/// Where the command of `gt` stands: behind the flags that `bd` takes too.
-fn place_of_verb(arguments: &[OsString]) -> Option<usize> {
-    let mut place = 1;
+/// Where the command of `gt` or `bd` stands: behind the flags from `first` on that both take.
+fn place_of_verb(arguments: &[OsString], first: usize) -> Option<usize> {
+    let mut place = first;
     loop {
         match arguments.get(place)?.to_str()? {
             "--json" | "-q" | "--quiet" => place += 1,

@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use gt_execution::merge_queue::{ProcessOwner, owner_of_caller};
 use gt_execution::runs::{
-    CallRequest, CallRunner, CallStreams, CallerOutput, OutputStream, admit_call,
+    CallRequest, CallRunner, CallStreams, CallerFile, CallerFiles, CallerOutput, OutputStream,
+    WholeFile, admit_call,
 };
 use gt_town::{Environment, Town};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -27,6 +28,7 @@ pub(crate) struct ServedCall {
     directory: RefCell<Option<PathBuf>>,
     input: RefCell<Box<dyn Read + Send>>,
     output: CallerOutput,
+    files: CallerFiles,
 }
 
 thread_local! {
@@ -57,14 +59,61 @@ pub(crate) fn enter(directory: &Path) -> io::Result<()> {
     }
 }
 
-/// A path that a command was given, as this process can open it.
-pub(crate) fn resolve(path: &Path) -> PathBuf {
+/// The files of the worker that called, which its own process opens; nothing for a command of this process.
+pub(crate) fn caller_files() -> Option<CallerFiles> {
+    current().map(|call| call.files.clone())
+}
+
+/// The contents of a file that a command was given.
+pub(crate) fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     match current() {
         Some(call) => match &*call.directory.borrow() {
-            Some(directory) => directory.join(path),
-            None => path.to_owned(),
+            Some(directory) => call.files.read(&directory.join(path)),
+            None => call.files.read(path),
         },
-        None => path.to_owned(),
+        None => std::fs::read(path),
+    }
+}
+
+/// A file that a command was given to write. It is written whole or not at all.
+pub(crate) enum GivenFile {
+    /// By this process.
+    Own(WholeFile),
+    /// By the process of the worker that called.
+    OfCaller(CallerFile),
+}
+
+impl GivenFile {
+    /// Begins to write it.
+    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+        match caller_files() {
+            Some(files) => Ok(Self::OfCaller(files.create(path))),
+            None => WholeFile::create(path).map(Self::Own),
+        }
+    }
+
+    /// Puts the new contents in the place of the old ones.
+    pub(crate) fn finish(self) -> io::Result<()> {
+        match self {
+            Self::Own(file) => file.finish(),
+            Self::OfCaller(file) => file.finish(),
+        }
+    }
+}
+
+impl Write for GivenFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Own(file) => file.write(bytes),
+            Self::OfCaller(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Own(file) => file.flush(),
+            Self::OfCaller(file) => file.flush(),
+        }
     }
 }
 
@@ -175,12 +224,13 @@ impl CommandService {
 
 impl CallRunner for CommandService {
     fn run(&self, request: CallRequest, streams: CallStreams) -> u8 {
-        let CallStreams { input, output } = streams;
+        let CallStreams { input, output, files } = streams;
         let call = ServedCall {
             town: self.town.clone(),
             directory: RefCell::new(request.directory.clone().map(PathBuf::from)),
             input: RefCell::new(input),
             output,
+            files,
         };
         CURRENT.set(Some(Rc::new(call)));
         let status = match admit_call(&self.town, &self.environment, &request) {

@@ -38,15 +38,13 @@ pub(crate) fn instant_or_ago(text: &str, now: Timestamp) -> Result<Timestamp, Cl
 
 /// The text of a file, or of standard input for `-`.
 pub(crate) fn text_of(path: &str) -> Result<String, CliError> {
-    let mut bytes = Vec::new();
     let read = if path == "-" {
-        served::stdin().read_to_end(&mut bytes).map(drop)
+        let mut bytes = Vec::new();
+        served::stdin().read_to_end(&mut bytes).map(|_| bytes)
     } else {
-        std::fs::File::open(served::resolve(Path::new(path)))
-            .and_then(|mut file| file.read_to_end(&mut bytes))
-            .map(drop)
+        served::read_file(Path::new(path))
     };
-    read.map_err(|error| CliError::request(format!("cannot read {path}: {error}")))?;
+    let bytes = read.map_err(|error| CliError::request(format!("cannot read {path}: {error}")))?;
     String::from_utf8(bytes).map_err(|_| CliError::request(format!("{path} is not UTF-8 text")))
 }
 

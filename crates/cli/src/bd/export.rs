@@ -1,6 +1,5 @@
 //! `bd export`.
 
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,6 +12,7 @@ use gt_town::Town;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::plural;
+use crate::served::{self, GivenFile};
 
 /// How often the event counter is read, and so how long changes are collected.
 const WATCH_INTERVAL: Duration = Duration::from_millis(500);
@@ -60,28 +60,22 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ExportArgs) -> Result<(),
     let failed = |error: std::io::Error| {
         CliError::request(format!("cannot write {}: {error}", path.display()))
     };
-    let temporary = temporary_beside(&path);
-    let write = || -> Result<u64, CliError> {
-        make_directory_of(&path).map_err(failed)?;
-        let mut file = BufWriter::new(File::create(&temporary).map_err(failed)?);
-        let count = export_some(&town, options, |line| {
-            file.write_all(line.as_bytes()).and_then(|()| file.write_all(b"\n")).map_err(failed)
-        })?;
-        file.flush().map_err(failed)?;
-        file.get_ref().sync_all().map_err(failed)?;
-        std::fs::rename(&temporary, &path).map_err(failed)?;
-        Ok(count)
-    };
-    let count = write().inspect_err(|_| {
-        // Leave no half of an export behind; the old file is untouched.
-        let _ = std::fs::remove_file(&temporary);
+    let mut file = BufWriter::new(GivenFile::create(&path).map_err(failed)?);
+    let count = export_some(&town, options, |line| {
+        file.write_all(line.as_bytes()).and_then(|()| file.write_all(b"\n")).map_err(failed)
     })?;
+    file.into_inner().map_err(|error| failed(error.into_error()))?.finish().map_err(failed)?;
     printer.note(format!("✓ Exported {} to {}", plural(count, "bead"), path.display()));
     Ok(())
 }
 
 /// Keeps a file current, until the reader of the output goes away or the command is interrupted.
 fn watch(context: &CommandContext<'_>, town: &Town, path: Option<&Path>) -> Result<(), CliError> {
+    if path.is_some() && served::current().is_some() {
+        return Err(CliError::request(
+            "bd export --watch keeps no file of a worker current; run bd export --output when you need it",
+        ));
+    }
     if !town.has_directory() {
         return Err(CliError::request(
             "there is no town here in which a file could be kept current",
@@ -100,18 +94,4 @@ fn watch(context: &CommandContext<'_>, town: &Town, path: Option<&Path>) -> Resu
         }
         printer.wait(WATCH_INTERVAL)?;
     }
-}
-
-/// Makes the directory of a file, such as `.beads`. One further up that is missing is more likely a slip.
-fn make_directory_of(path: &Path) -> std::io::Result<()> {
-    match path.parent().map(std::fs::create_dir) {
-        Some(Err(error)) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
-        _ => Ok(()),
-    }
-}
-
-fn temporary_beside(path: &Path) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.new", std::process::id()));
-    path.with_file_name(name)
 }

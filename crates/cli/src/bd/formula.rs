@@ -16,6 +16,7 @@ use gt_town::formulas::{Cooking, FormulaCatalog, FormulaTier, ListedFormula, Loa
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Cell, Printer, Table};
+use crate::served;
 
 /// Find and read formulas: recipes of steps for work
 #[derive(Debug, Args)]
@@ -77,7 +78,8 @@ impl SearchArgs {
             Err(error) => return Err(error),
         };
         let (directory, environment) = (&context.directory, &context.environment);
-        Ok(FormulaCatalog::of(town.as_ref(), directory, environment, &self.search_path)?)
+        let (asked, caller) = (&self.search_path, served::caller_files());
+        Ok(FormulaCatalog::of(town.as_ref(), directory, environment, asked, caller)?)
     }
 }
 

@@ -1,5 +1,6 @@
 //! `bd import`.
 
+use std::io::{Cursor, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -11,6 +12,7 @@ use gt_beads::interchange::{
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Printer, plural, progress_bar};
+use crate::served;
 use crate::values::texts;
 
 /// How many lines of a kind are listed for people; JSON has them all.
@@ -85,9 +87,21 @@ pub(crate) fn bring(
         dry_run: flags.dry_run,
         ..ImportOptions::default()
     };
+    let spool = |input: Box<dyn Read>, name: String| {
+        LineFile::spool(input, name, &std::env::temp_dir()).map(ImportContents::lines)
+    };
     let arrival = if path.as_os_str() == "-" {
-        let name = "standard input".to_owned();
-        ImportContents::lines(LineFile::spool(crate::served::stdin(), name, &std::env::temp_dir())?)
+        spool(served::stdin(), "standard input".to_owned())?
+    } else if served::current().is_some() {
+        let read = served::read_file(path).map_err(|error| {
+            let hint = if error.kind() == ErrorKind::IsADirectory {
+                "; workers import files of lines, such as issues.jsonl in it"
+            } else {
+                ""
+            };
+            CliError::request(format!("cannot read {}: {error}{hint}", path.display()))
+        })?;
+        spool(Box::new(Cursor::new(read)), path.display().to_string())?
     } else {
         let path = context.directory.join(path);
         let kind = SourceKind::of(&path)?;

@@ -26,6 +26,7 @@ use super::{bead_output, ready};
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::output::{Printer, Table, plural};
+use crate::served;
 use crate::values::{binding, text_of, texts};
 
 /// Make molecules of formulas, and follow their steps
@@ -476,6 +477,12 @@ fn run_distill(context: &CommandContext<'_>, args: &DistillArgs) -> Result<(), C
     }
     let mut path = String::new();
     if !args.dry_run {
+        if args.output.is_some() && served::current().is_some() {
+            return Err(CliError::request(format!(
+                "workers write it with their own shell: bd mol distill {} --dry-run > FILE",
+                args.id
+            )));
+        }
         let directory = match &args.output {
             Some(output) => context.directory.join(output),
             None => town.root().join(".beads").join("formulas"),

@@ -25,6 +25,42 @@ fn sockets(town: &Sandbox) -> [PathBuf; 2] {
     [daemon.into(), supervisor.into()]
 }
 
+/// Files that a command names are opened by the process that the worker started, with its permissions.
+fn try_files(town: &Sandbox, worker: &Worker<'_>) {
+    as_worker(town, worker, "bd comments add we-a -f /proc/self/comm").ok();
+    let comments = town.json(&["comments", "list", "we-a"]);
+    let last = comments.as_array().unwrap().last().unwrap();
+    assert_eq!(last["text"].as_str().unwrap().trim_end(), "bd", "{last}");
+
+    let export = "umask 077; bd export -o of-worker/lines && stat -c %a of-worker/lines && wc -l < of-worker/lines";
+    let exported = as_worker(town, worker, export).ok().stdout;
+    assert!(exported.starts_with("600\n") && exported != "600\n0\n", "{exported}");
+
+    let formula = "printf 'formula = \"mol-own\"\\nversion = 1\\n[[steps]]\\nid = \"a\"\\ntitle = \"A\"\\n' > of-worker/mol-own.formula.toml";
+    as_worker(town, worker, formula).ok();
+    for command in [
+        "bd formula list --search-path of-worker",
+        "bd cook of-worker/mol-own.formula.toml",
+        "bd cook mol-own --search-path of-worker",
+    ] {
+        assert_says(&as_worker(town, worker, command).ok().stdout, &["mol-own"]);
+    }
+    as_worker(town, worker, "cd of-worker && bd setup claude && test -d .claude").ok();
+    for (command, says) in [
+        ("bd import of-worker", "workers import files of lines"),
+        ("bd comments add we-a -f of-worker", "Is a directory"),
+        ("bd comments add we-a -f /dev/zero", "more than 64 MiB"),
+        ("bd cook of-worker/none.formula.toml", "No such file"),
+        ("bd export -o of-worker/a/b/lines", "No such file"),
+        ("bd export --watch -o of-worker/lines", "keeps no file of a worker current"),
+    ] {
+        let refused = as_worker(town, worker, command);
+        assert_eq!(refused.code, 1, "{command}: {refused}");
+        assert_says(&refused.stderr, &[says]);
+    }
+    as_worker(town, worker, "rm -r of-worker").ok();
+}
+
 /// What commands must do wherever they are carried out.
 fn try_commands(town: &Sandbox, worker: &Worker<'_>) {
     let shown = as_worker(
@@ -40,6 +76,7 @@ fn try_commands(town: &Sandbox, worker: &Worker<'_>) {
     as_worker(town, worker, script).ok();
     let comments = town.json(&["comments", "list", "we-a"]).to_string();
     assert_says(&comments, &["From input", "From a file", "web/polecats/"]);
+    try_files(town, worker);
 
     let unknown = as_worker(town, worker, "bd show we-none");
     assert_eq!((unknown.code, unknown.stdout.as_str()), (1, ""), "{unknown}");

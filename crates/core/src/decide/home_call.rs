@@ -44,8 +44,8 @@ const GT_VERBS: [&str; 38] = [
     "work",
 ];
 
-/// Verbs of `bd` that are for no worker: they make a store, or start a program in a directory that the worker chooses.
-const BD_VERBS_REFUSED: [&str; 3] = ["edit", "init", "orphans"];
+/// Verbs of `bd` that are for no worker: they make a store, change files, or start a program in a directory that the worker chooses.
+const BD_VERBS_REFUSED: [&str; 5] = ["edit", "init", "merge-driver", "orphans", "setup"];
 
 /// The call of the hook that git asks before a worker changes a reference.
 const FENCE: [&str; 2] = ["worker", "fence"];

@@ -34,7 +34,8 @@ mod worker_calls;
 pub use crate::run_processes::end_processes_of;
 pub use cancel::{CancelResult, cancel, cancel_by_force, cancel_with_processes};
 pub use gt_executors::calls::{
-    CallRequest, CallRunner, CallServer, CallStreams, CallerOutput, OutputStream,
+    CallRequest, CallRunner, CallServer, CallStreams, CallerFile, CallerFiles, CallerOutput,
+    OutputStream, WholeFile,
 };
 pub use gt_executors::git::fence::call_worker_git;
 pub use gt_executors::runs::{ARRIVED, speak_into, wait_until_unlocked};

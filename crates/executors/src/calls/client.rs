@@ -2,10 +2,12 @@
 
 use std::io::{self, BufReader, IsTerminal as _, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::files::OwnFiles;
 use super::frames::{receive, send};
 use super::peer::is_socket_of_this_user;
 use super::protocol::{CallReply, CallRequest, CallerMessage, OutputStream};
@@ -63,6 +65,9 @@ impl Calling<'_> {
         let Some(mut server) = self.connect(on_wait) else { return Err(unanswered) };
         send(&mut server, &CallerMessage::Call(request), &[]).map_err(|_| CallError::Broken)?;
         let mut from = BufReader::new(&server);
+        let to = server.try_clone().map_err(|_| CallError::Broken)?;
+        let to = Arc::new(Mutex::new(to));
+        let mut files = OwnFiles::default();
         loop {
             match receive::<CallReply>(&mut from) {
                 Ok(Some((CallReply::Said { stream, .. }, payload))) => {
@@ -75,9 +80,16 @@ impl Calling<'_> {
                     };
                 }
                 Ok(Some((CallReply::InputWanted, _))) => {
-                    let input = server.try_clone().map_err(|_| CallError::Broken)?;
+                    let input = Arc::clone(&to);
                     // It is not waited for: our caller may leave its input open for ever.
-                    thread::spawn(move || pass_input(input));
+                    thread::spawn(move || pass_input(&input));
+                }
+                Ok(Some((CallReply::File { path, access }, piece))) => {
+                    let mut answer = |error, piece: &[u8]| {
+                        send_whole(&to, &CallerMessage::File { error }, piece)
+                    };
+                    // A command that does not want all of a file says why, and ends.
+                    let _ = files.serve(Path::new(&path), access, &piece, &mut answer);
                 }
                 Ok(Some((CallReply::Answered { status }, _))) => return Ok(status),
                 Ok(None) | Err(_) => return Err(CallError::Broken),
@@ -105,14 +117,24 @@ impl Calling<'_> {
 }
 
 /// Sends standard input, to its end.
-fn pass_input(mut server: UnixStream) {
+fn pass_input(server: &Mutex<UnixStream>) {
     let input = io::stdin();
     let mut chunk = vec![0; INPUT_CHUNK_BYTES];
     loop {
         let read = if input.is_terminal() { 0 } else { input.lock().read(&mut chunk).unwrap_or(0) };
-        let sent = send(&mut server, &CallerMessage::Input, &chunk[..read]);
+        let sent = send_whole(server, &CallerMessage::Input, &chunk[..read]);
         if read == 0 || sent.is_err() {
             return;
         }
     }
+}
+
+/// Sends a message whole, beside another thread that sends others.
+fn send_whole(
+    server: &Mutex<UnixStream>,
+    message: &CallerMessage,
+    payload: &[u8],
+) -> io::Result<()> {
+    let mut server = server.lock().unwrap_or_else(PoisonError::into_inner);
+    send(&mut *server, message, payload)
 }

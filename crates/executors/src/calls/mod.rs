@@ -7,9 +7,12 @@
 //!
 //! - A call never reaches the store by another way: without an answer it fails.
 //! - A process of another user is not served, and is not asked.
+//! - A file that a worker names is opened by the worker's own process.
 //! - Input that cannot be understood ends its own call and nothing else.
 
+mod caller_connection;
 mod client;
+mod files;
 mod frames;
 mod path;
 mod peer;
@@ -17,7 +20,9 @@ pub mod protocol;
 mod runner;
 mod server;
 
+pub use caller_connection::{CallerFile, CallerFiles};
 pub use client::{CallError, Calling};
+pub use files::WholeFile;
 pub use path::{SOCKET_BYTES_MAX, short_path};
 pub use protocol::{CALL_PROTOCOL, CallRequest, OutputStream, SOCKETS, TOKEN_FILE};
 pub use runner::{CallRunner, CallStreams, CallerOutput, OutputSink};

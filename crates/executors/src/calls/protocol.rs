@@ -40,6 +40,25 @@ pub enum CallerMessage {
     Call(CallRequest),
     /// A piece of standard input follows; an empty piece is its end.
     Input,
+    /// The answer about a file: a piece of what was read follows, and an empty piece is its end. The end of a file that was
+    /// written is an empty piece, too.
+    File {
+        /// The number of the system's error, if the file could not be opened, read or written. It is the end as well.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<i32>,
+    },
+}
+
+/// The use that a command makes of a file of its caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FileUse {
+    /// Its contents are wanted.
+    Read,
+    /// The names in this directory are wanted, each with a NUL behind it.
+    List,
+    /// A piece of its new contents follows; an empty piece is the end, and then they replace the old ones at once.
+    Write,
 }
 
 /// The messages to a caller.
@@ -48,6 +67,14 @@ pub enum CallerMessage {
 pub enum CallReply {
     /// The command reads its standard input: it is to be sent from now on.
     InputWanted,
+    /// The command names a file, which the caller opens itself: with its own view of the machine, its permissions, and its mask
+    /// for new files.
+    File {
+        /// Its path, absolute unless the caller has told no directory.
+        path: String,
+        /// What is to be done.
+        access: FileUse,
+    },
     /// A piece of the output of the command follows.
     Said {
         /// The stream that it was printed to.

@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::caller_connection::CallerFiles;
 use super::protocol::{CallRequest, OutputStream};
 use crate::process::while_serving;
 
@@ -39,6 +40,8 @@ pub struct CallStreams {
     pub input: Box<dyn Read + Send>,
     /// Its two outputs.
     pub output: CallerOutput,
+    /// The files that it names.
+    pub files: CallerFiles,
 }
 
 /// Where the output of a call goes.

@@ -1,7 +1,7 @@
 //! The socket at which workers on this machine call.
 
 use std::fs::{self, Permissions};
-use std::io::{self, BufReader, Cursor, Read};
+use std::io::{self, BufReader};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::Shutdown;
 
+use super::caller_connection::{CallerConnection, CallerFiles, CallerInput};
 use super::frames::{receive, send};
 use super::peer::is_of_this_user;
 use super::protocol::{CALL_PROTOCOL, CallReply, CallRequest, CallerMessage, OutputStream};
@@ -23,9 +24,6 @@ const CALL_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// How many calls are carried out at a time; further callers wait.
 const CALLS_MAX: usize = 256;
-
-/// How much one command may read.
-const INPUT_BYTES_MAX: usize = 64 << 20;
 
 /// How long a server that ends waits for the calls that are under way, unless it is told otherwise.
 const LAST_CALLS_WAIT_MAX: Duration = Duration::from_secs(2);
@@ -174,7 +172,7 @@ fn serve(caller: &UnixStream, runner: &dyn CallRunner) -> io::Result<()> {
             sink.write(OutputStream::Error, sentence.as_bytes())?;
             1
         }
-        Ok(Some((CallerMessage::Input, _))) | Err(_) => {
+        Ok(Some((CallerMessage::Input | CallerMessage::File { .. }, _))) | Err(_) => {
             sink.write(OutputStream::Error, b"Error: the call cannot be understood\n")?;
             1
         }
@@ -189,27 +187,21 @@ fn carry_out(
     sink: &Arc<SocketOutput>,
     runner: &dyn CallRunner,
 ) -> u8 {
-    let input = SocketInput {
-        from,
-        sink: Arc::clone(sink),
-        chunk: Cursor::default(),
-        total_bytes: 0,
-        is_asked: false,
-        is_over: false,
-    };
+    let caller = Arc::new(CallerConnection::new(from, Arc::clone(sink)));
+    let input = CallerInput::new(Arc::clone(&caller));
     let output = CallerOutput(Arc::<SocketOutput>::clone(sink));
-    let streams = CallStreams { input: Box::new(input), output };
+    let streams = CallStreams { input: Box::new(input), output, files: CallerFiles(caller) };
     run_guarded(runner, request, streams)
 }
 
-struct SocketOutput {
+pub(super) struct SocketOutput {
     caller: UnixStream,
     /// Messages are sent whole.
     turn: Mutex<()>,
 }
 
 impl SocketOutput {
-    fn send(&self, reply: &CallReply, payload: &[u8]) -> io::Result<()> {
+    pub(super) fn send(&self, reply: &CallReply, payload: &[u8]) -> io::Result<()> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         send(&mut &self.caller, reply, payload)
     }
@@ -228,59 +220,6 @@ impl OutputSink for SocketOutput {
     }
 }
 
-/// The standard input of a caller.
-struct SocketInput {
-    from: BufReader<UnixStream>,
-    sink: Arc<SocketOutput>,
-    /// Bytes that have arrived.
-    chunk: Cursor<Vec<u8>>,
-    /// How many bytes have arrived in all.
-    total_bytes: usize,
-    /// Whether the caller was asked for it.
-    is_asked: bool,
-    is_over: bool,
-}
-
-impl SocketInput {
-    /// The next bytes; nothing at the end.
-    fn next(&mut self) -> io::Result<Vec<u8>> {
-        if !std::mem::replace(&mut self.is_asked, true) {
-            self.sink.send(&CallReply::InputWanted, &[])?;
-        }
-        match receive::<CallerMessage>(&mut self.from)? {
-            Some((CallerMessage::Input, bytes)) => Ok(bytes),
-            // Half of a text must not be taken for the whole.
-            Some((CallerMessage::Call(_), _)) | None => {
-                Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the caller went away"))
-            }
-        }
-    }
-}
-
-impl Read for SocketInput {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.chunk.read(buffer)?;
-        if read > 0 || buffer.is_empty() || self.is_over {
-            return Ok(read);
-        }
-        let bytes = self.next()?;
-        self.is_over = bytes.is_empty();
-        self.total_bytes += bytes.len();
-        check_input_size(self.total_bytes)?;
-        self.chunk = Cursor::new(bytes);
-        self.chunk.read(buffer)
-    }
-}
-
-/// Refuses more standard input than a command may read.
-pub(crate) fn check_input_size(bytes: usize) -> io::Result<()> {
-    if bytes <= INPUT_BYTES_MAX {
-        return Ok(());
-    }
-    let sentence = format!("there are more than {} MiB of it", INPUT_BYTES_MAX >> 20);
-    Err(io::Error::new(io::ErrorKind::InvalidData, sentence))
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Write as _;
@@ -290,6 +229,7 @@ mod tests {
     use gt_testkit::wait_until;
 
     use super::*;
+    use crate::calls::protocol::FileUse;
     use crate::calls::runner::PANICKED;
     use crate::calls::{CallError, Calling};
 
@@ -325,6 +265,23 @@ mod tests {
                     let now = self.under_way.fetch_add(1, Ordering::SeqCst) + 1;
                     self.most.fetch_max(now, Ordering::SeqCst);
                     wait_until("all are under way", || self.most.load(Ordering::SeqCst) >= 8);
+                    0
+                }
+                "copy" => {
+                    // Input that comes meanwhile is kept for its reader.
+                    let mut first = [0];
+                    let read = streams.input.read_exact(&mut first);
+                    let copied = read.and_then(|()| {
+                        let bytes = streams.files.read(Path::new("from"))?;
+                        let mut copy = streams.files.create(Path::new("to"));
+                        copy.write_all(&bytes)?;
+                        copy.finish()?;
+                        streams.files.list(Path::new("here"))
+                    });
+                    let mut rest = Vec::new();
+                    let rest = streams.input.read_to_end(&mut rest);
+                    let said = format!("{copied:?} {rest:?}");
+                    let _ = say(OutputStream::Out, said.as_bytes());
                     0
                 }
                 "panic" => panic!("as asked"),
@@ -387,6 +344,7 @@ mod tests {
                         }
                         send(&mut &*stream, &CallerMessage::Input, &[]).unwrap();
                     }
+                    (CallReply::File { .. }, _) => panic!("no file was named"),
                     (CallReply::Answered { status }, _) => {
                         let text = |bytes| String::from_utf8(bytes).unwrap();
                         return (text(out), text(error), status);
@@ -404,6 +362,44 @@ mod tests {
         assert_eq!(answer, ("x".repeat(9), format!("{} bytes", 5 << 20), 7));
         // Input that is not asked for is not needed.
         assert_eq!(Place::answer(&place.call("hello"), &[]).0, "hello");
+    }
+
+    #[test]
+    fn a_file_that_a_command_names_is_read_and_written_by_its_caller() {
+        let place = place();
+        let stream = place.call("copy");
+        let mut from = BufReader::new(&stream);
+        let (mut said, mut written) = (Vec::new(), Vec::new());
+        let mut files = Vec::new();
+        let answer = |error, piece: &[u8]| {
+            send(&mut &stream, &CallerMessage::File { error }, piece).unwrap();
+        };
+        loop {
+            match receive::<CallReply>(&mut from).unwrap().unwrap() {
+                (CallReply::InputWanted, _) => {
+                    for piece in [&b"one"[..], b"two", b""] {
+                        send(&mut &stream, &CallerMessage::Input, piece).unwrap();
+                    }
+                }
+                (CallReply::File { path, access }, piece) => {
+                    written.extend_from_slice(&piece);
+                    match access {
+                        FileUse::Read => answer(None, &vec![b'x'; 600 << 10]),
+                        FileUse::List => answer(None, b"a\0b\0"),
+                        FileUse::Write if !piece.is_empty() => continue,
+                        FileUse::Write => {}
+                    }
+                    answer(None, b"");
+                    files.push((path, access));
+                }
+                (CallReply::Said { .. }, text) => said.extend_from_slice(&text),
+                (CallReply::Answered { .. }, _) => break,
+            }
+        }
+        let uses = [("from", FileUse::Read), ("to", FileUse::Write), ("here", FileUse::List)];
+        assert_eq!(files, uses.map(|(path, access)| (path.to_owned(), access)));
+        assert_eq!(written.len(), 600 << 10);
+        assert_eq!(String::from_utf8(said).unwrap(), "Ok([\"a\", \"b\"]) Ok(5)");
     }
 
     #[test]
@@ -454,13 +450,6 @@ mod tests {
         drop(place.dial());
         place.dial().write_all(b"{\"mess").unwrap();
         assert_eq!(Place::answer(&place.call("on"), &[]).0, "on");
-    }
-
-    #[test]
-    fn more_input_than_a_command_may_read_is_refused() {
-        assert!(check_input_size(INPUT_BYTES_MAX).is_ok());
-        let error = check_input_size(INPUT_BYTES_MAX + 1).unwrap_err().to_string();
-        assert!(error.contains("64 MiB"), "{error}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Where formulas are looked for, and what is there.
 
 use std::collections::{BTreeMap, HashSet};
+use std::ffi::OsString;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
@@ -9,6 +10,7 @@ use gt_core::formula::{
     validate,
 };
 use gt_core::{Prefix, Rig, limits};
+use gt_executors::calls::CallerFiles;
 use gt_records::{FormulaFormat, read_formula};
 
 use super::built_in::BUILT_IN;
@@ -55,12 +57,16 @@ pub struct FormulaDirectory {
     pub directory: PathBuf,
     /// How near it is.
     pub tier: FormulaTier,
+    /// Whether the caller named it, or stands in it.
+    is_of_caller: bool,
 }
 
 /// The places where formulas are looked for, the nearest first.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct FormulaCatalog {
     places: Vec<FormulaDirectory>,
+    /// Opens the places of the caller, if they are not for this process to open.
+    caller: Option<CallerFiles>,
 }
 
 /// A formula that was read.
@@ -108,14 +114,16 @@ pub struct Cooking<'a> {
 
 impl FormulaCatalog {
     /// Every place that counts for a caller in `directory`: those asked for, the rig, the town, the
-    /// person. Without a town there is only what the caller stands in and the person.
+    /// person. Without a town there is only what the caller stands in and the person. A worker opens the places that it named and
+    /// those that it stands in itself.
     pub fn of(
         town: Option<&Town>,
         directory: &Path,
         environment: &Environment,
         asked: &[PathBuf],
+        caller: Option<CallerFiles>,
     ) -> Result<Self> {
-        let mut catalog = Self { places: Vec::new() };
+        let mut catalog = Self { caller, ..Self::empty() };
         for asked in asked {
             catalog.add(directory.join(asked), FormulaTier::Asked);
         }
@@ -124,6 +132,9 @@ impl FormulaCatalog {
         }
         for at in project(directory, town.map(Town::root)) {
             catalog.add_both(at, FormulaTier::Rig);
+        }
+        for place in &mut catalog.places {
+            place.is_of_caller = true;
         }
         if let Some(town) = town {
             let rig = town.read(|reader| Ok(town.rig_here(&reader.rigs()?)))?;
@@ -143,7 +154,7 @@ impl FormulaCatalog {
 
     /// Every place that counts for work in `rig`, for every caller and working directory.
     pub fn of_rig(town: &Town, rig: &Rig) -> Self {
-        let mut catalog = Self { places: Vec::new() };
+        let mut catalog = Self::empty();
         catalog.add_rig(town, rig);
         catalog.add_both(town.root(), FormulaTier::Town);
         catalog
@@ -151,9 +162,13 @@ impl FormulaCatalog {
 
     /// The places of the town alone.
     pub fn of_town(town: &Town) -> Self {
-        let mut catalog = Self { places: Vec::new() };
+        let mut catalog = Self::empty();
         catalog.add_both(town.root(), FormulaTier::Town);
         catalog
+    }
+
+    fn empty() -> Self {
+        Self { places: Vec::new(), caller: None }
     }
 
     fn add_rig(&mut self, town: &Town, rig: &Rig) {
@@ -169,7 +184,7 @@ impl FormulaCatalog {
     /// Adds a place, unless it is there already and nearer.
     fn add(&mut self, directory: PathBuf, tier: FormulaTier) {
         if !self.places.iter().any(|place| place.directory == directory) {
-            self.places.push(FormulaDirectory { directory, tier });
+            self.places.push(FormulaDirectory { directory, tier, is_of_caller: false });
         }
     }
 
@@ -181,16 +196,43 @@ impl FormulaCatalog {
 
     /// The same with one more place, the nearest of all.
     fn with_first(&self, directory: &Path) -> Self {
-        let first = FormulaDirectory { directory: directory.to_owned(), tier: FormulaTier::Asked };
-        Self { places: std::iter::once(first).chain(self.places.iter().cloned()).collect() }
+        let (directory, tier) = (directory.to_owned(), FormulaTier::Asked);
+        let first = FormulaDirectory { directory, tier, is_of_caller: true };
+        let places = std::iter::once(first).chain(self.places.iter().cloned()).collect();
+        Self { places, caller: self.caller.clone() }
+    }
+
+    /// The process that opens a place, if it is not this one.
+    fn caller_for(&self, is_of_caller: bool) -> Option<&CallerFiles> {
+        self.caller.as_ref().filter(|_| is_of_caller)
+    }
+
+    fn names_in(&self, place: &FormulaDirectory) -> std::io::Result<Vec<OsString>> {
+        if let Some(caller) = self.caller_for(place.is_of_caller) {
+            return caller.list(&place.directory);
+        }
+        let entries = std::fs::read_dir(&place.directory)?;
+        Ok(entries.filter_map(|entry| Some(entry.ok()?.file_name())).collect())
+    }
+
+    /// The first bytes of a file, one more than a formula may have.
+    fn read(&self, path: &Path, is_of_caller: bool) -> std::io::Result<Vec<u8>> {
+        if let Some(caller) = self.caller_for(is_of_caller) {
+            return caller.read(path);
+        }
+        let mut bytes = Vec::new();
+        let file = std::fs::File::open(path)?;
+        file.take(limits::FORMULA_FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+        Ok(bytes)
     }
 
     /// Every formula there is, in the order of names; of those with the same name the nearest first.
     pub fn list(&self) -> Result<Vec<ListedFormula>> {
         let mut listed: Vec<ListedFormula> = Vec::new();
-        for FormulaDirectory { directory, tier } in &self.places {
+        for place in &self.places {
+            let FormulaDirectory { directory, tier, .. } = place;
             let mut names = Vec::new();
-            let entries = match std::fs::read_dir(directory) {
+            let entries = match self.names_in(place) {
                 Ok(entries) => entries,
                 Err(error) if is_absent(&error) => continue,
                 Err(source) => {
@@ -198,7 +240,7 @@ impl FormulaCatalog {
                     return Err(OperationError::File { action: "read", path, source });
                 }
             };
-            for name in entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()) {
+            for name in entries.into_iter().filter_map(|entry| entry.into_string().ok()) {
                 let ending = ENDINGS.iter().find_map(|(ending, _)| name.strip_suffix(ending));
                 if let Some(formula) = ending.filter(|formula| !formula.is_empty()) {
                     names.push((formula.to_owned(), name.clone()));
@@ -209,7 +251,8 @@ impl FormulaCatalog {
             for (name, file) in names {
                 let path = directory.join(file);
                 let location = path.display().to_string();
-                let formula = load_file(&path, &location, *tier);
+                let read = self.read(&path, place.is_of_caller);
+                let formula = load_file(&path, read, &location, *tier);
                 listed.push(ListedFormula {
                     name,
                     location,
@@ -241,7 +284,9 @@ impl FormulaCatalog {
     /// The formula of this name, or in this file.
     pub fn find(&self, name_or_file: &str, directory: &Path) -> Result<LoadedFormula> {
         if is_file_name(name_or_file) {
-            return load_file(&directory.join(name_or_file), name_or_file, FormulaTier::Asked);
+            let path = directory.join(name_or_file);
+            let read = self.read(&path, true);
+            return load_file(&path, read, name_or_file, FormulaTier::Asked);
         }
         self.find_named(name_or_file)
     }
@@ -253,13 +298,10 @@ impl FormulaCatalog {
         for place in self.places.iter().filter(|_| is_name) {
             for (ending, _) in ENDINGS {
                 let path = place.directory.join(format!("{name}{ending}"));
-                match path.metadata() {
-                    Ok(_) => {
-                        return load_file(&path, &path.display().to_string(), place.tier);
-                    }
+                match self.read(&path, place.is_of_caller) {
                     Err(error) if is_absent(&error) => {}
-                    Err(source) => {
-                        return Err(OperationError::File { action: "read", path, source });
+                    read => {
+                        return load_file(&path, read, &path.display().to_string(), place.tier);
                     }
                 }
             }
@@ -356,12 +398,15 @@ fn is_absent(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
-/// Reads a file, which messages call `shown`.
-fn load_file(path: &Path, shown: &str, tier: FormulaTier) -> Result<LoadedFormula> {
+/// The formula in a file that was read, which messages call `shown`.
+fn load_file(
+    path: &Path,
+    read: std::io::Result<Vec<u8>>,
+    shown: &str,
+    tier: FormulaTier,
+) -> Result<LoadedFormula> {
     let failed = |source| OperationError::File { action: "read", path: path.to_owned(), source };
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(failed)?;
-    file.take(limits::FORMULA_FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
+    let bytes = read.map_err(failed)?;
     if bytes.len() as u64 > limits::FORMULA_FILE_BYTES_MAX {
         let megabytes = limits::FORMULA_FILE_BYTES_MAX / (1024 * 1024);
         return Err(OperationError::rejected(format!(

@@ -1,5 +1,6 @@
 //! `gt convoy graph`.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -10,6 +11,7 @@ use gt_town::OperationError;
 
 use crate::context::CommandContext;
 use crate::error::CliError;
+use crate::served::GivenFile;
 
 /// Draw the beads of a convoy and what each waits for, as an SVG picture
 ///
@@ -40,7 +42,9 @@ pub(super) fn run(context: &CommandContext<'_>, args: &GraphArgs) -> Result<(), 
     let drawing = svg(&format!("{}: {}", convoy.id, convoy.title), &graph);
     let Some(output) = &args.output else { return printer.text(&drawing) };
     let path = context.directory.join(output);
-    std::fs::write(&path, drawing).map_err(|source| OperationError::File {
+    let written = GivenFile::create(&path)
+        .and_then(|mut file| file.write_all(drawing.as_bytes()).and_then(|()| file.finish()));
+    written.map_err(|source| OperationError::File {
         action: "write",
         path: path.clone(),
         source,
