@@ -497,8 +497,11 @@ fn slung(
     }
     if let Some(pause) = &report.paused {
         lines.push(format!("Starts are paused by {}; pause with resume ends it", pause.by));
-    } else if is_waiting && !rehearsal && !daemon::is_running(&caller.town) {
-        lines.push(daemon::NOT_RUNNING);
+    } else if is_waiting
+        && !rehearsal
+        && let Some(warning) = daemon::absence_warning(&caller.town)
+    {
+        lines.push(warning);
     }
     if lines.is_empty() {
         lines.push("There was nothing to sling");

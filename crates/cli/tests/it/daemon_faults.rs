@@ -128,7 +128,9 @@ fn a_daemon_that_is_stopped_keeps_no_command_and_goes_on_later() {
     for number in 0..30 {
         town.bead(&format!("we-{number}"), &[]);
     }
-    town.gt(["sling", "we-0"]).ok();
+    let slung = town.gt(["sling", "we-0"]).ok();
+    let warning = format!("the daemon (process {daemon}) is stopped; resume it with kill -CONT");
+    assert_says(&slung.stderr, &[&warning]);
     assert_says(&town.gt(["daemon", "status"]).ok().stdout, &["The daemon runs"]);
     let said = town.gt(["status"]).ok().stdout;
     let line = format!("The daemon (process {daemon}) is stopped and 1 bead is ready");

@@ -98,12 +98,10 @@ pub fn absence_with_backoff(
     status: &QueueStatus,
     in_backoff: u64,
 ) -> Result<Option<DaemonAbsence>> {
-    let stopped = match presence(town.root()) {
-        Ok(DaemonPresence::Running { pid: Some(pid), .. }) if process::is_stopped(pid) => Some(pid),
-        Ok(DaemonPresence::Running { .. }) => return Ok(None),
-        // A warning too many is better than none.
-        Ok(DaemonPresence::NotRunning) | Err(_) => None,
-    };
+    let stopped = stopped_daemon(town);
+    if stopped.is_none() && is_running(town) {
+        return Ok(None);
+    }
     let requests = u64::try_from(unattended_requests(town)?.len()).unwrap_or(u64::MAX);
     let ready = status.ready_for_daemon();
     let over_budget = if status.paused.is_some() { 0 } else { status.over_budget };
@@ -117,6 +115,29 @@ pub fn absence_with_backoff(
         requests,
         stopped,
     }))
+}
+
+/// The warning to a user who schedules work while no daemon starts it: none runs, or it is stopped.
+pub fn absence_warning(town: &Town) -> Option<String> {
+    match stopped_daemon(town) {
+        Some(pid) => Some(format!(
+            "warning: the daemon (process {pid}) is stopped; resume it with kill -CONT {pid}, or start what is ready with gt \
+             scheduler run"
+        )),
+        None if is_running(town) => None,
+        None => Some(
+            "warning: no daemon is running; start it with gt up, or start what is ready with gt scheduler run"
+                .to_owned(),
+        ),
+    }
+}
+
+/// The process of a daemon that a signal or Ctrl-Z has stopped.
+fn stopped_daemon(town: &Town) -> Option<u32> {
+    match presence(town.root()) {
+        Ok(DaemonPresence::Running { pid, .. }) => pid.filter(|pid| process::is_stopped(*pid)),
+        Ok(DaemonPresence::NotRunning) | Err(_) => None,
+    }
 }
 
 /// The same for a merge request that a pass would move.

@@ -27,7 +27,8 @@ mod wake;
 mod watch;
 
 pub use absence::{
-    DaemonAbsence, absence, absence_for_request, absence_with_backoff, land_without_daemon,
+    DaemonAbsence, absence, absence_for_request, absence_warning, absence_with_backoff,
+    land_without_daemon,
 };
 pub use control::{DaemonPresence, DaemonStart, DaemonStop, presence, start, stop};
 pub use gt_executors::daemon::{Signals, make_room_for_files, open_files_max};
@@ -46,9 +47,6 @@ use gt_town::town::DIRECTORY;
 
 /// The file that a daemon holds a lock on for as long as it runs.
 const LOCK: &str = "daemon.lock";
-
-/// The warning to a user who schedules work while no daemon starts it.
-pub const NOT_RUNNING: &str = "warning: no daemon is running; start it with gt up, or start what is ready with gt scheduler run";
 
 /// Whether a daemon runs for this town on this machine. An unreadable lock counts as no: a warning too many is better
 /// than none.

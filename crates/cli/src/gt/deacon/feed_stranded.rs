@@ -56,8 +56,10 @@ pub(super) fn run(context: &CommandContext<'_>, args: &FeedStrandedArgs) -> Resu
             printer.line(format!("{sign} {}: {}", detail.convoy, detail.message))?;
         }
     }
-    if !contexts.is_empty() && !daemon::is_running(&town) {
-        printer.note(daemon::NOT_RUNNING);
+    if !contexts.is_empty()
+        && let Some(warning) = daemon::absence_warning(&town)
+    {
+        printer.note(warning);
     }
     let failed = details.iter().filter(|detail| detail.action == FeedAction::Error);
     let failed: Vec<&str> = failed.map(|detail| detail.message.as_str()).collect();

@@ -104,8 +104,10 @@ pub(super) fn run(context: &CommandContext<'_>, args: &RedispatchArgs) -> Result
         }
     };
     told.print(context)?;
-    if told.action == "scheduled" && !daemon::is_running(&town) {
-        context.printer.note(daemon::NOT_RUNNING);
+    if told.action == "scheduled"
+        && let Some(warning) = daemon::absence_warning(&town)
+    {
+        context.printer.note(warning);
     }
     if told.code == 0 { Ok(()) } else { Err(CliError::Said(told.code)) }
 }

@@ -117,8 +117,11 @@ fn print_retried(
         }
     }
     let is_scheduled = done.iter().any(|retried| retried.context.is_some());
-    if is_scheduled && town.has_directory() && !daemon::is_running(town) {
-        printer.note(daemon::NOT_RUNNING);
+    if is_scheduled
+        && town.has_directory()
+        && let Some(warning) = daemon::absence_warning(town)
+    {
+        printer.note(warning);
     }
     if refused.is_empty() { Ok(()) } else { Err(CliError::AlreadyTold(refused.join("; "))) }
 }

@@ -151,8 +151,11 @@ fn print_report(
         context.printer.note(
             "It waits for gt queue run; gt config set queue.enabled true lets the daemon start it",
         );
-    } else if waits_for_daemon && !no_boot && !daemon::is_running(town) {
-        context.printer.note(daemon::NOT_RUNNING);
+    } else if waits_for_daemon
+        && !no_boot
+        && let Some(warning) = daemon::absence_warning(town)
+    {
+        context.printer.note(warning);
     }
     report::verdict(slung)
 }
