@@ -31,6 +31,18 @@ pub(super) fn common_directory(git_directory: &Path) -> PathBuf {
     named.unwrap_or_else(|| git_directory.to_owned())
 }
 
+/// The data of the repository that git finds in this directory or above it. Git is not asked.
+pub(super) fn repository_around(directory: &Path) -> Option<PathBuf> {
+    let is_bare = |at: &Path| at.join("HEAD").is_file() && at.join("objects").is_dir();
+    let directory = canonical(directory);
+    let found = directory.ancestors().find(|at| at.join(".git").exists() || is_bare(at))?;
+    if found.join(".git").exists() {
+        git_directory(found).ok().map(|data| common_directory(&data))
+    } else {
+        Some(common_directory(found))
+    }
+}
+
 /// Makes the tree name this directory as its own.
 pub(super) fn link_tree(tree: &Path, git_directory: &Path) -> Result<(), GitError> {
     let text = [b"gitdir: ", git_directory.as_os_str().as_bytes(), b"\n"].concat();

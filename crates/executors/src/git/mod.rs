@@ -23,6 +23,7 @@ mod commit_writer;
 mod diff;
 mod error;
 pub mod fence;
+mod git_processes;
 mod history;
 mod hosted_branch;
 mod identity;

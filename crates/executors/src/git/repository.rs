@@ -361,7 +361,7 @@ impl Repository {
 
     pub(super) fn lock_file(&self, name: &str) -> Result<(File, PathBuf), GitError> {
         let path = self.beside(&format!("{name}.lock"));
-        let file = File::options().create(true).append(true).open(&path);
+        let file = File::options().create(true).read(true).append(true).open(&path);
         Ok((file.map_err(GitError::file("open", &path))?, path))
     }
 

@@ -1,6 +1,7 @@
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::SystemTime;
 
 use gt_executors::git::{PUSH_TIME_MAX, Push, Tree, fence};
@@ -256,6 +257,16 @@ fn settings_are_put_back_although_a_killed_git_has_left_its_lock() {
     repository.free_settings();
     assert!(lock.exists());
     leave_old_lock(&lock);
+    let mut at_work = git_command(own.path());
+    at_work.args(["cat-file", "--batch-check"]);
+    let mut at_work = at_work.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    at_work.stdin.as_ref().unwrap().write_all(b"HEAD\n").unwrap();
+    let mut answer = [0];
+    at_work.stdout.as_mut().unwrap().read_exact(&mut answer).unwrap();
+    repository.free_settings();
+    assert!(lock.exists(), "the clock may have jumped");
+    at_work.kill().unwrap();
+    at_work.wait().unwrap();
     repository.free_settings();
     assert!(!lock.exists());
 }

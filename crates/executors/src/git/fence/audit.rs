@@ -10,6 +10,7 @@ use super::super::Repository;
 use super::super::call::GitCall;
 use super::super::commit::Commit;
 use super::super::error::GitError;
+use super::super::git_processes::is_git_at_work;
 use super::super::links::replace;
 
 /// A commit that the origin has.
@@ -119,7 +120,7 @@ impl Repository {
 
     /// Removes the lock of the settings that a killed git has left: no other git could change them.
     pub fn free_settings(&self) {
-        free_stale_lock(&self.path().join("config"));
+        free_stale_lock(self.path(), "config");
     }
 
     /// Puts back the settings that differ from those in the file `before` and are not the workers'
@@ -196,7 +197,7 @@ impl Repository {
     ) -> Result<(), GitError> {
         // A reference that is deleted is taken from the packed ones, too.
         for file in ["packed-refs", name] {
-            free_stale_lock(&self.path().join(file));
+            free_stale_lock(self.path(), file);
         }
         if let Some(now) = now {
             self.set_reference(kept, now, None)?;
@@ -268,13 +269,16 @@ fn set_as_before(
     Ok(())
 }
 
-/// Removes the lock of git beside a file if it is so old that its process must have been killed: no git could change the file
-/// any more.
-fn free_stale_lock(file: &Path) {
+/// Removes the lock of git beside a file of a repository if it is old and its process must have been killed: no git could
+/// change the file any more. The age alone does not tell: a clock that jumps makes every lock old.
+fn free_stale_lock(repository: &Path, file: &str) {
+    let file = repository.join(file);
     let mut lock = file.as_os_str().to_owned();
     lock.push(".lock");
     let modified = fs::metadata(&lock).and_then(|lock| lock.modified()).ok();
-    if modified.and_then(|at| at.elapsed().ok()).is_some_and(|age| age >= STALE_LOCK) {
+    if modified.and_then(|at| at.elapsed().ok()).is_some_and(|age| age >= STALE_LOCK)
+        && !is_git_at_work(repository)
+    {
         // If it cannot be removed, git says so.
         let _ = fs::remove_file(&lock);
     }

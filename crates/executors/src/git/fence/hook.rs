@@ -131,18 +131,18 @@ fn was_checked_recently(repository: &Path, changed: Option<SystemTime>) -> bool 
     let Some((asked_ns, settings)) = noted.split_once(' ') else { return false };
     let Ok(asked) = asked_ns.parse().map(Duration::from_nanos) else { return false };
     // After the machine was started again, it may seem to have been in the future.
-    let age = uptime().checked_sub(asked);
+    let age = time_awake().checked_sub(asked);
     settings == noted_time(changed) && age.is_some_and(|age| age < HOOKS_CHECK_INTERVAL)
 }
 
 fn record_check(repository: &Path, changed: Option<SystemTime>) {
-    let text = format!("{} {}", uptime().as_nanos(), noted_time(changed));
+    let text = format!("{} {}", time_awake().as_nanos(), noted_time(changed));
     // Without it, it is asked again.
     let _ = fs::write(repository.join(LAST_CHECK_FILE), text);
 }
 
 /// How long the machine has been awake since it was started.
-fn uptime() -> Duration {
+pub(in crate::git) fn time_awake() -> Duration {
     Duration::try_from(clock_gettime(ClockId::Monotonic)).unwrap_or_default()
 }
 

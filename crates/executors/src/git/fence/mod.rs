@@ -32,6 +32,7 @@ pub use environment::{
     STORE_CREDENTIALS, WITHHELD, bash_env_here, credentials_here, path_in_use, present_here,
     save_environment, use_environment, withheld_here,
 };
+pub(super) use hook::time_awake;
 pub use worker_git::{FencedRepository, call_worker_git, install_worker_git, worker_git_variables};
 pub(crate) use worker_git::{NO_PROTOCOL, PROTOCOLS, real_git};
 
