@@ -175,7 +175,18 @@ fn commands_in_a_repository_mean_the_town_that_has_it_as_a_rig() {
     let here = || user.gt(&["status"]);
 
     assert_says(&here().ok().stdout, &["home/two"]);
+    // A linked worktree of the repository means the same rig; a directory that only says so does not.
+    let (linked, unpacked) = (home.join("linked"), home.join("unpacked"));
+    user.run("git", &["worktree", "add", linked.to_str().unwrap()]).ok();
+    let of_linked = linked.to_str().unwrap();
     let two = home.join("two").display().to_string();
+    let second = user.sandbox.git_repository("Second").display().to_string();
+    user.gt(&["-C", &two, "rig", "add", "second", &second]).ok();
+    let told = user.gt(&["-C", of_linked, "bd", "prime"]).ok();
+    assert_says(&told.stdout, &["home/two, rig app"]);
+    fs::create_dir(&unpacked).unwrap();
+    fs::copy(linked.join(".git"), unpacked.join(".git")).unwrap();
+    assert_says(&refusal(&user.gt(&["-C", unpacked.to_str().unwrap(), "status"])), &["no town"]);
     user.gt(&["-C", &two, "rig", "remove", "app"]).ok();
     assert_says(&refusal(&here()), &["no town found"]);
     let one = home.join("one").display().to_string();

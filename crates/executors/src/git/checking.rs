@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::call::{GitCall, entries};
 use super::commit::Commit;
 use super::error::GitError;
-use super::links::{canonical, linked_tree};
+use super::links::{canonical, common_directory, git_directory, linked_tree};
 use super::repository::Repository;
 use super::tree::Tree;
 use super::tree_view::TreeView;
@@ -106,6 +106,19 @@ pub fn checkout_around(directory: &Path) -> Result<Option<PathBuf>, GitError> {
         Err(GitError::Failed { .. }) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// The repository that the linked worktree around `directory` belongs to: its main checkout, or itself if it is bare. Git is not
+/// asked, and both sides must name each other: a directory that was unpacked from somewhere belongs to no repository of ours.
+pub fn repository_of_worktree(directory: &Path) -> Option<PathBuf> {
+    let tree = directory.ancestors().find(|at| at.join(".git").is_file())?;
+    let data = git_directory(tree).ok()?;
+    if canonical(&linked_tree(&data)?) != canonical(tree) {
+        return None;
+    }
+    let common = canonical(&common_directory(&data));
+    let is_in_checkout = common.file_name().is_some_and(|name| name == ".git");
+    if is_in_checkout { common.parent().map(Path::to_owned) } else { Some(common) }
 }
 
 fn read_files(

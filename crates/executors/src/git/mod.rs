@@ -58,7 +58,7 @@ pub use candidate::{
     AppliedAs, CandidateBuild, CandidateMember, LandMethod, LandedRange, MemberOutcome,
     RevertCommit,
 };
-pub use checking::{TreeEntry, checkout_around, files_of_checkout};
+pub use checking::{TreeEntry, checkout_around, files_of_checkout, repository_of_worktree};
 pub use checkout::{CheckoutInTheWay, CheckoutObstacle, checkouts_of};
 pub use commit::{Commit, Signature};
 pub use commit_object::CommitTrailer;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gt_executors::private;
+use gt_executors::{git, private};
 
 use super::enclosing_town;
 use crate::{Environment, OperationError, Result};
@@ -14,11 +14,15 @@ use crate::{Environment, OperationError, Result};
 /// Repositories and their towns, by their paths.
 type KnownRepositories = BTreeMap<String, String>;
 
-/// The town that the nearest known repository at or above `directory` belongs to. Nothing if that town is gone.
+/// The town that the nearest known repository at or above `directory` belongs to, else the one of the repository whose linked
+/// worktree it is in. Nothing if that town is gone.
 pub fn town_of(directory: &Path, environment: &Environment) -> Option<PathBuf> {
     let known = read(&path_in(environment)?);
     let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
-    let town = directory.ancestors().find_map(|at| known.get(at.to_str()?))?;
+    let town = directory.ancestors().find_map(|at| known.get(at.to_str()?)).or_else(|| {
+        let repository = git::repository_of_worktree(&directory)?;
+        known.get(repository.to_str()?)
+    })?;
     enclosing_town(Path::new(town)).filter(|root| root == Path::new(town))
 }
 

@@ -22,7 +22,7 @@ use gt_core::schedule::RunId;
 use gt_core::settings::Layers;
 use gt_core::{Clock, Rig, Timestamp};
 use gt_executors::daemon::{bell_path, calls_path, ring};
-use gt_executors::private;
+use gt_executors::{git, private};
 use gt_store::{
     Authorship, Bell, LeaseClock, Options, Proof, Reader, Store, StoreError, Worker, Writer,
 };
@@ -618,10 +618,15 @@ impl Town {
         self.rig_at(rigs, self.named_place.as_deref().unwrap_or(&self.working_directory))
     }
 
-    /// The rig whose directory, or whose own repository, holds `path`.
+    /// The rig whose directory, or whose own repository, holds `path`, else the one of whose repository a linked worktree does.
     pub fn rig_at(&self, rigs: &[Rig], path: &Path) -> Option<Rig> {
         let path = self.working_directory.join(path);
         let path = path.canonicalize().unwrap_or(path);
+        let repository = || git::repository_of_worktree(&path);
+        self.rig_holding(rigs, &path).or_else(|| self.rig_holding(rigs, &repository()?))
+    }
+
+    fn rig_holding(&self, rigs: &[Rig], path: &Path) -> Option<Rig> {
         let depth = |rig: &&Rig| {
             let own = path.strip_prefix(&self.root).ok();
             let inside = own.is_some_and(|own| rig.path == "." || own.starts_with(&rig.path));
