@@ -7,7 +7,8 @@ use gt_testkit::{Sandbox, wait_until};
 use serde_json::json;
 
 use crate::agents::Stage as _;
-use crate::projects::project_agent;
+use crate::fence_bypass::{TELLS, as_worker};
+use crate::projects::{Worker, project_agent};
 use crate::support::{Steps as _, assert_says, town};
 use crate::trees::git;
 
@@ -72,4 +73,44 @@ fn work_that_a_checkout_holds_says_so_and_lands_later() {
     assert_eq!(town.show("we-a")["outcome"], json!("success"));
     assert_eq!(fs::read_to_string(checkout.join("notes.txt")).unwrap(), "worker\n");
     assert_eq!(status(&town, &checkout), "");
+}
+
+#[test]
+fn a_worker_changes_nothing_in_the_checkout_that_its_work_lands_in() {
+    let (town, checkout) = town_with_own_checkout(TELLS);
+    git(&town, &checkout, &["branch", "other"]);
+    fs::write(checkout.join("notes.txt"), "edited\n").unwrap();
+    fs::write(checkout.join("draft.txt"), "draft\n").unwrap();
+    let linked = town.root().join("linked");
+    git(&town, &checkout, &["worktree", "add", "--quiet", linked.to_str().unwrap(), "other"]);
+    town.create("Boil water", &["--id", "we-a", "--force"]);
+    town.gt(["sling", "we-a"]).ok();
+    let worker = Worker::of(&town, "we-a#1");
+    let settings = fs::read(checkout.join(".git/config")).unwrap();
+    let here = checkout.display();
+
+    for change in [
+        format!("git -C '{here}' reset --hard"),
+        format!("cd '{here}' && git checkout -- notes.txt"),
+        format!("cd '{here}/.git' && git --work-tree=.. restore notes.txt"),
+        format!("git -C '{here}' clean -fdx"),
+        format!("git -C '{here}' stash"),
+        format!("git -C '{here}' switch --detach"),
+        format!("git --git-dir='{here}/.git' symbolic-ref HEAD refs/heads/elsewhere"),
+        format!("GIT_DIR='{here}/.git' git config core.fsmonitor /bin/false"),
+        format!("git -C '{}' switch -c elsewhere", linked.display()),
+        format!("git -C '{here}' worktree add ../more"),
+    ] {
+        let refused = as_worker(&town, &worker, &change);
+        assert_eq!(refused.code, 1, "{change}: {refused}");
+        assert_says(&refused.stderr, &["work lands in", "gt done"]);
+    }
+    let looked = format!("git -C '{here}' log -1 --format=%s && git -C '{here}' status --short");
+    assert_says(&as_worker(&town, &worker, &looked).ok().stdout, &["Notes", "draft.txt"]);
+
+    assert_eq!(status(&town, &checkout).trim(), "M notes.txt\n?? draft.txt");
+    assert_eq!(git(&town, &checkout, &["symbolic-ref", "--short", "HEAD"]).trim(), "main");
+    assert_eq!(fs::read(checkout.join(".git/config")).unwrap(), settings);
+    town.allow("end-we-a");
+    wait_until("the bead is over", || town.states("we-a") != ["running"]);
 }

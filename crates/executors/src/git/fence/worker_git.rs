@@ -20,7 +20,7 @@ use std::process::{Command, Stdio};
 
 use gt_core::RunId;
 
-use super::super::links::canonical;
+use super::super::links::{canonical, common_directory, repository_around};
 use super::super::scratch::unique_name;
 use super::chosen_programs::{TrustedSettings, chosen_by_words, is_partial_clone};
 use super::environment::read_environment;
@@ -249,6 +249,94 @@ const COMPLETING: [&str; 15] = [
 /// Commands that write fetched commits into branches.
 const FETCHING: [&str; 3] = ["fetch", "pull", "fetch-pack"];
 
+/// Commands that change neither files nor settings of the repository that they look at. References are guarded by the hook.
+const LOOKING: [&str; 49] = [
+    "annotate",
+    "archive",
+    "blame",
+    "branch",
+    "bundle",
+    "cat-file",
+    "check-attr",
+    "check-ignore",
+    "check-ref-format",
+    "cherry",
+    "clone",
+    "count-objects",
+    "describe",
+    "diff",
+    "diff-files",
+    "diff-index",
+    "diff-tree",
+    "fast-export",
+    "fetch",
+    "fetch-pack",
+    "for-each-ref",
+    "format-patch",
+    "fsck",
+    "grep",
+    "help",
+    "log",
+    "ls-files",
+    "ls-remote",
+    "ls-tree",
+    "merge-base",
+    "name-rev",
+    "pull",
+    "push",
+    "range-diff",
+    "reflog",
+    "rev-list",
+    "rev-parse",
+    "send-pack",
+    "shortlog",
+    "show",
+    "show-branch",
+    "show-ref",
+    "status",
+    "tag",
+    "update-ref",
+    "var",
+    "verify-commit",
+    "version",
+    "whatchanged",
+];
+
+/// Words of `git config` that only read.
+const READS_SETTINGS: [&str; 9] = [
+    "get",
+    "list",
+    "-l",
+    "--list",
+    "--get",
+    "--get-all",
+    "--get-regexp",
+    "--get-urlmatch",
+    "--get-color",
+];
+
+/// Whether a command leaves the files and settings of its repository as they are.
+fn only_looks(command: &OsStr, rest: &[OsString]) -> bool {
+    let is_option = |word: &&OsString| word.as_bytes().starts_with(b"-");
+    let given = |wanted: &str| rest.iter().any(|word| word == wanted);
+    match command.to_str() {
+        Some("config") => {
+            let values = rest.iter().filter(|word| !is_option(word)).count();
+            READS_SETTINGS.iter().any(|word| given(word))
+                || (values == 1 && !given("--unset") && !given("--unset-all") && !given("unset"))
+        }
+        Some("remote") => {
+            rest.iter().all(|word| is_option(&word)) || given("show") || given("get-url")
+        }
+        Some("symbolic-ref") => rest.iter().filter(|word| !is_option(word)).count() < 2,
+        Some("worktree" | "stash" | "notes" | "submodule") => {
+            given("list") || given("show") || given("status")
+        }
+        Some(command) => LOOKING.contains(&command),
+        None => false,
+    }
+}
+
 /// Where the command stands behind the options of git itself. Nothing if there is none, or only help is asked for.
 fn place_of_command(arguments: &[OsString]) -> Option<usize> {
     let mut place = 0;
@@ -314,6 +402,15 @@ impl WorkerGit<'_> {
             return become_program(self.git_with(self.arguments, &[], NO_PROTOCOL));
         };
         let (options, words) = self.arguments.split_at(place);
+        if !only_looks(&words[0], &words[1..])
+            && let Some(origin) = self.origin_around(options)
+        {
+            complain(&format!(
+                "gt: work lands in {}, so workers change nothing there; work in your own tree, and finish with `gt done`",
+                origin.display()
+            ));
+            return 1;
+        }
         let leave = leave_of(&words[0], &words[1..]);
         match leave {
             GitReach::Refused => refuse(),
@@ -466,6 +563,13 @@ impl WorkerGit<'_> {
         })
     }
 
+    /// The origin whose repository or checkout git would work in, if it is one. Git is not asked: a worker calls it often.
+    fn origin_around(&self, options: &[OsString]) -> Option<PathBuf> {
+        let place = repository_of(options)?;
+        let fenced = self.fenced().into_iter().map(|fenced| fenced.origin_path());
+        fenced.into_iter().find(|origin| is_same(origin, &place))
+    }
+
     /// Where a push would go. A push whose destination git does not tell is refused.
     fn destination(&self, options: &[OsString], rest: &[OsString]) -> Destination {
         let fenced = self.fenced();
@@ -514,6 +618,28 @@ impl WorkerGit<'_> {
             Destination::Elsewhere
         }
     }
+}
+
+/// The data of the repository that git with these options finds.
+fn repository_of(options: &[OsString]) -> Option<PathBuf> {
+    let mut directory = std::env::current_dir().ok()?;
+    let mut named = std::env::var_os("GIT_DIR");
+    let mut words = options.iter();
+    while let Some(word) = words.next() {
+        match word.to_str() {
+            Some("-C") => directory.push(words.next()?),
+            Some("--git-dir") => named = words.next().cloned(),
+            Some(joined) if joined.starts_with("--git-dir=") => {
+                named = joined.strip_prefix("--git-dir=").map(OsString::from);
+            }
+            Some(word) if WITH_VALUE.contains(&word) => drop(words.next()),
+            _ => {}
+        }
+    }
+    if let Some(named) = named {
+        return Some(common_directory(&directory.join(named)));
+    }
+    repository_around(&directory)
 }
 
 /// Where a push would go.
@@ -607,6 +733,48 @@ mod tests {
             "commit",
         ] {
             assert_eq!(leave(line), GitReach::Stays, "{line}");
+        }
+    }
+
+    #[test]
+    fn commands_that_change_files_or_settings_do_more_than_look() {
+        let looks = |line: &str| {
+            let words = words(line);
+            only_looks(&words[0], &words[1..])
+        };
+        for line in [
+            "log -1",
+            "status --short",
+            "config user.name",
+            "config --get-all a.b",
+            "remote -v",
+            "stash list",
+            "symbolic-ref HEAD",
+            "symbolic-ref --short HEAD",
+            "worktree list",
+            "branch other",
+        ] {
+            assert!(looks(line), "{line}");
+        }
+        for line in [
+            "switch other",
+            "checkout -- a",
+            "reset --hard",
+            "clean -fdx",
+            "stash",
+            "config a.b c",
+            "config --unset a.b",
+            "config unset a.b",
+            "config --edit",
+            "symbolic-ref HEAD refs/heads/a",
+            "remote add a b",
+            "rm a",
+            "gc",
+            "an-alias",
+            "worktree add x",
+            "update-index --assume-unchanged a",
+        ] {
+            assert!(!looks(line), "{line}");
         }
     }
 
