@@ -40,6 +40,13 @@ impl Timestamp {
         Self::from_jiff(instant).ok_or_else(beyond)
     }
 
+    /// Reads a date, or a date with a time, that has no zone: it means UTC.
+    pub fn parse_without_zone(text: &str) -> Option<Self> {
+        let time: jiff::civil::DateTime = text.parse().ok()?;
+        let zoned = time.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+        Self::from_jiff(zoned.timestamp())
+    }
+
     /// Reads a point in time as a person writes it: a timestamp, a date, `+2d` or `2d`, `today`, `tomorrow`,
     /// `next monday`, `2 days ago`. Dates and days mean midnight UTC.
     pub fn parse_relative(text: &str, now: Self) -> Result<Self, Invalid> {

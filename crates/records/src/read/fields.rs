@@ -121,7 +121,8 @@ impl<'a> RecordFields<'a> {
         }
     }
 
-    /// Takes an instant. One that cannot be read is replaced by `stand_in` and told; so is Go's zero if there is a stand-in.
+    /// Takes an instant. One without zone is read as UTC and told. One that cannot be read is replaced by `stand_in` and told; so
+    /// is Go's zero if there is a stand-in.
     pub(crate) fn mended_time(
         &mut self,
         name: &str,
@@ -135,7 +136,13 @@ impl<'a> RecordFields<'a> {
             // The zero time is how some writers leave out a time that need not be there.
             Ok(None) if stand_in.is_none() => return None,
             Ok(None) => "it is the zero time".to_owned(),
-            Err(problem) => problem,
+            Err(problem) => match time_without_zone(raw) {
+                Some((text, time)) => {
+                    repairs.push(format!("{name} is in UTC: \"{text}\" has no zone"));
+                    return Some(time);
+                }
+                None => problem,
+            },
         };
         repairs.push(match stand_in {
             Some(_) => format!("{name} is the time of the import: {problem}"),
@@ -233,3 +240,9 @@ impl<'de> Deserialize<'de> for ObjectEntries<'de> {
 
 /// Enough for most issues without growing.
 const FIELDS_USUAL: usize = 16;
+
+fn time_without_zone(raw: &RawValue) -> Option<(String, Timestamp)> {
+    let text = values::text(raw).ok()?.into_owned();
+    let time = Timestamp::parse_without_zone(&text)?;
+    Some((text, time))
+}

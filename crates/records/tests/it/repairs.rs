@@ -175,6 +175,7 @@ fn values_of_another_kind_are_kept_as_text_or_dropped() {
             "dropped estimated_minutes: -1 minutes is not between 0 and 4294967295",
         ),
         (r#""due_at":7"#, "", "dropped due_at: expected a timestamp, found 7"),
+        (r#""due_at":"2025-03-01""#, "", r#"due_at is in UTC: "2025-03-01" has no zone"#),
         (
             r#""due_at":"soon""#,
             "",
@@ -215,6 +216,11 @@ fn times_that_are_replaced_are_told() {
         repair,
         "of the dependency on gt-b: created_at is the time of the import: it is the zero time"
     );
+    for text in ["2025-01-02T03:04:05.25", "2025-01-02 03:04:05.25"] {
+        let (record, repair) = mended(&format!(r#""created_at":"{text}""#));
+        assert_eq!(record.bead.created_at.to_string(), "2025-01-02T03:04:05.25Z");
+        assert_eq!(repair, format!("created_at is in UTC: \"{text}\" has no zone"));
+    }
     let (record, repair) = mended(&format!(r#""created_at":"{zero}""#));
     assert_eq!(record.bead.created_at, at);
     assert_eq!(repair, "created_at is the time of the import: it is the zero time");
