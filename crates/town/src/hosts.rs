@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gt_core::decide::{HOST_CLOCK_DIFFERENCE_MAX, HostMode, HostVerdict, Right};
+use gt_core::decide::{HOST_CLOCK_DIFFERENCE_MAX, HostMode, HostVerdict, LeaseTimes, Right};
 use gt_core::schedule::{Run, is_host_named};
 use gt_core::settings::{checked, plain_names};
 use gt_core::time::format_duration;
@@ -93,7 +93,10 @@ pub fn host_of(town: &Town) -> Result<String> {
     if !town.has_directory() {
         return Ok(name);
     }
-    Ok(format!("{name}/{}", identity(town)?.id))
+    let id = identity(town)?.id;
+    // Until that is cleared up, it takes no run of the other machine for its own.
+    let copy = if copied_machine(town, &id)?.is_some() { "copy-of-" } else { "" };
+    Ok(format!("{name}/{copy}{id}"))
 }
 
 /// The host that alone works on a rig, if it is not `host`.
@@ -125,6 +128,40 @@ fn refuse_other_incarnation(town: &Town, given: &str) -> Result<()> {
             host.name, host.path
         ))),
     }
+}
+
+/// Why this directory does not act as the host that it is: another machine is at work with its identity. A copy of this one's
+/// disk cannot be told by its files, and each would declare the runs of the other lost. As long as this boot of the machine has
+/// the lease, none does.
+fn copied_machine(town: &Town, id: &str) -> Result<Option<String>> {
+    let is_judged = is_shared(town) && town.lease_host().is_none() && town.host_id().is_none();
+    let has_lease = |(age, times): (Duration, LeaseTimes)| age < times.lease();
+    if !is_judged || lease_of(town)?.age().is_some_and(has_lease) {
+        return Ok(None);
+    }
+    let own = incarnation(town.root());
+    let hosts = town.read_newest(|reader| Ok(reader.hosts()?))?;
+    let is_other = |host: &HostRow| host.id == id && boot_of(&host.incarnation) != boot_of(&own);
+    let other = hosts.into_iter().find(|(host, ago)| is_other(host) && is_alive_after(*ago));
+    Ok(other.map(|(host, ago)| {
+        format!(
+            "another machine with the identity of this one ({id}) was at work {ago} s ago ({} in {}). If one is a copy of the \
+             other, remove {} on the copy, which becomes a host of its own; if this machine has just been started again, wait \
+             a minute",
+            host.name,
+            host.path,
+            path(town).display()
+        )
+    }))
+}
+
+fn refuse_copied_machine(town: &Town, id: &str) -> Result<()> {
+    copied_machine(town, id)?.map_or(Ok(()), |why| Err(OperationError::rejected(why)))
+}
+
+/// The boot of the machine in an incarnation. Containers of one machine that share a directory share its locks.
+fn boot_of(incarnation: &str) -> Option<&str> {
+    incarnation.split(':').next()
 }
 
 /// Whether other hosts can work on the same store.
@@ -196,6 +233,7 @@ pub fn renew_as(
     by_daemon: bool,
 ) -> Result<Option<u64>> {
     refuse_taken_name(town, row)?;
+    refuse_copied_machine(town, &row.id)?;
     let lease = lease_of(town)?;
     let sent = lease.since_boot();
     town.pass_seam()?;
@@ -247,7 +285,9 @@ pub fn refuse_unfit_host(town: &Town) -> Result<()> {
         return Ok(());
     }
     refuse_wrong_clock(town)?;
-    refuse_taken_name(town, &own_row(town)?)
+    let own = own_row(town)?;
+    refuse_copied_machine(town, &own.id)?;
+    refuse_taken_name(town, &own)
 }
 
 /// Refuses a clock that is far from that of the store: times of both would be mixed in one town.
@@ -455,6 +495,7 @@ pub fn copies(town: &Town) -> Result<Vec<String>> {
         return Ok(found);
     }
     let own = identity(town)?;
+    found.extend(copied_machine(town, &own.id)?);
     let here = town.root().display().to_string();
     for (host, ago) in town.read(|reader| Ok(reader.hosts()?))? {
         let is_here = host.machine == own.place.machine && host.path == here;

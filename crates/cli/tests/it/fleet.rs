@@ -363,3 +363,41 @@ fn a_wrong_setting_does_not_end_the_lease_of_a_host_at_work() {
     });
     two.gt(["down"]).ok();
 }
+
+#[test]
+fn a_copy_of_a_machine_at_work_declares_nothing_lost_and_starts_nothing() {
+    let ([one, two], _link) = two_hosts("1m", DRAFTS);
+    one.bead("we-a", &[]);
+    one.gt(["sling", "we-a"]).ok();
+    one.wait_for_agent("we-a#1");
+    let town = fs::read_to_string(two.cwd().join(".gt/town.toml")).unwrap();
+    let database = town.split('"').find_map(|text| text.strip_prefix("postgres://"));
+    let database = database.unwrap().rsplit('/').next().unwrap();
+    // The same disk after another boot, which has written its sign just now.
+    let sign = |seconds: u32| {
+        Cluster::shared().sql(
+            database,
+            &format!(
+                "UPDATE gt.hosts SET incarnation = 'other' || incarnation, \
+                 seen_at_s = extract(epoch FROM now())::bigint - {seconds} WHERE name = 'one'"
+            ),
+        );
+        forget_renewal(&one);
+    };
+    sign(1);
+
+    one.bead("we-b", &[]);
+    for command in [&["scheduler", "run"][..], &["sling", "we-b"]] {
+        let refused = refusal(&one.gt(command.iter().copied()));
+        assert_says(&refused, &["another machine with the identity of this one", ".gt/host"]);
+    }
+    sign(1);
+    let told = one.gt(["doctor"]);
+    assert_says(&told.stdout, &["another machine with the identity of this one"]);
+    assert_eq!(one.states("we-a"), ["running"]);
+    // That machine is gone: this one was only started again.
+    sign(120);
+    one.gt(["scheduler", "run"]).ok();
+    one.allow("end-we-a");
+    wait_until("the run is over", || two.states("we-a") == ["done"]);
+}
