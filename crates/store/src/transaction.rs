@@ -408,6 +408,11 @@ pub(crate) const STATEMENTS: &[&str] = &[LAST_EVENT, MAX_EVENT, SET_LAST_EVENT, 
 impl<'c> Group<'c> {
     pub(crate) fn begin(link: &'c impl TransactionConnection) -> Result<Self, StoreError> {
         link.begin_writing()?;
+        Self::begun(link)
+    }
+
+    /// The same on a connection whose transaction has begun.
+    pub(crate) fn begun(link: &'c impl TransactionConnection) -> Result<Self, StoreError> {
         let known = TransactionCache::default();
         let mut group = Self { link, known, last_event: 0, first_event: 0, finished: false };
         group.last_event = group.reader().number(LAST_EVENT, &[])?;

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use gt_core::Timestamp;
 
-use super::{group, lock, snapshot};
+use super::{lock, snapshot, work_in};
 use crate::engine::schema::SQLITE;
 use crate::engine::sqlite::{
     Access, FairWriteLock, FileKind, SqliteConnection, WriteTurn, inspect, kind_of, level, migrate,
@@ -147,7 +147,9 @@ impl FileBackend {
         let write_lock = self.write_lock()?;
         let _turn = self.enter(&write_lock)?;
         let connection = connected(&guard)?;
-        let (value, committed) = group(connection, work)?;
+        let notice = self.options.on_wait.as_ref();
+        connection.begin_writing_within(notice, &|| self.lock_timeout())?;
+        let (value, committed) = work_in(Group::begun(connection)?, work)?;
         if committed {
             self.has_written.store(true, Ordering::Relaxed);
             connection.shorten_log(match writes {

@@ -103,7 +103,13 @@ fn group<T, E: From<StoreError>>(
     link: &impl TransactionConnection,
     work: impl FnOnce(&mut Group<'_>) -> Result<(T, bool), E>,
 ) -> Result<(T, bool), E> {
-    let mut group = Group::begin(link)?;
+    work_in(Group::begin(link)?, work)
+}
+
+fn work_in<T, E: From<StoreError>>(
+    mut group: Group<'_>,
+    work: impl FnOnce(&mut Group<'_>) -> Result<(T, bool), E>,
+) -> Result<(T, bool), E> {
     let (value, worth_committing) = work(&mut group)?;
     if worth_committing {
         group.commit()?;

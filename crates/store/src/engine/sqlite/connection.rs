@@ -16,7 +16,8 @@ use super::file::APPLICATION_ID;
 use super::foreign_writer::foreign_writer;
 use crate::copy::OnCopyProgress;
 use crate::engine::{
-    EachRow, Param, QueryTable, QueryValue, Row, SqlDialect, SqlSession, TransactionConnection,
+    EachRow, LongWaitCallback, Param, QueryTable, QueryValue, Row, SqlDialect, SqlSession,
+    TransactionConnection, WAIT_NOTICE_AFTER,
 };
 use crate::{LeaseClock, StoreError};
 
@@ -42,9 +43,10 @@ pub(crate) struct SqliteConnection {
 
 /// Every statement of the verbs stays prepared.
 const STATEMENTS_CACHED: usize = 256;
-/// Only a program that is not ours makes us wait here; ours wait in turn for the write lock. As long as `store.lock_timeout` says where
-/// it is not set.
+/// Only a program that is not ours makes us wait here; ours wait in turn for the write lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+/// The longest wait that SQLite can be told, or nearly.
+const BUSY_TIMEOUT_MAX: Duration = Duration::from_hours(500);
 
 /// The beginning of what a fence says.
 const FENCED: &str = "gt fence: ";
@@ -152,6 +154,35 @@ impl SqliteConnection {
             let _ = self.inner.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], fold);
             let _ = self.inner.busy_timeout(BUSY_TIMEOUT);
         }
+    }
+
+    /// Begins a transaction that writes. Another program may hold the store: if that takes long, `notice` is called once, and
+    /// `limit` says for how long to wait altogether; nothing is without limit.
+    pub(crate) fn begin_writing_within(
+        &self,
+        notice: Option<&LongWaitCallback>,
+        limit: &dyn Fn() -> Option<Duration>,
+    ) -> Result<(), StoreError> {
+        let wait_for = |time: Duration| {
+            let set = self.inner.busy_timeout(time.min(BUSY_TIMEOUT_MAX));
+            set.map_err(|error| self.explain("wait for the store", error))
+        };
+        wait_for(WAIT_NOTICE_AFTER)?;
+        let begun = match self.begin_writing() {
+            Err(StoreError::Locked(holder)) => {
+                if let Some(notice) = notice {
+                    notice(holder.as_deref());
+                }
+                wait_for(
+                    limit()
+                        .map_or(BUSY_TIMEOUT_MAX, |limit| limit.saturating_sub(WAIT_NOTICE_AFTER)),
+                )?;
+                self.begin_writing()
+            }
+            begun => begun,
+        };
+        wait_for(BUSY_TIMEOUT)?;
+        begun
     }
 
     /// Copies the whole store to the empty file `to`, page by page. Inside a transaction it copies the

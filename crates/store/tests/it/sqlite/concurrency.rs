@@ -233,3 +233,27 @@ fn a_writer_that_keeps_the_lock_is_named_to_waiting_writers() {
     let refused = store.write(&author(), |writer| create(writer, "Late"));
     assert!(matches!(refused, Err(StoreError::Locked(None))), "{refused:?}");
 }
+
+#[test]
+fn another_program_in_a_transaction_is_waited_for_as_long_as_the_setting_says() {
+    let (_directory, path) = place();
+    let (noticed, notices) = mpsc::channel();
+    let options = Options {
+        on_wait: Some(Arc::new(move |_| noticed.send(()).expect("the test waits"))),
+        ..Options::default()
+    };
+    let store = Store::create(&path.as_path().into(), NOW, options).expect("the store is made");
+    let put = |writer: &mut Writer<'_>| {
+        writer.put_setting(SettingScope::Town, "store.lock_timeout", Some("1s"))
+    };
+    store.write(&author(), put).expect("the setting is written");
+    let other = rusqlite::Connection::open(&path).expect("the file can be opened");
+    other.execute_batch("BEGIN IMMEDIATE").expect("the store is free");
+
+    let refused = store.write(&author(), |writer| create(writer, "Late"));
+
+    assert!(matches!(refused, Err(StoreError::Locked(_))), "{refused:?}");
+    assert_eq!(notices.try_iter().count(), 1);
+    other.execute_batch("ROLLBACK").expect("the transaction ends");
+    store.write(&author(), |writer| create(writer, "On time")).expect("the store is free");
+}
