@@ -48,6 +48,14 @@ pub(super) fn changing_an_account_keeps_whether_it_is_the_default(subject: &dyn 
     let accounts = town.read(|reader| reader.accounts());
     assert_eq!((accounts[0].max_runs, accounts[0].is_default), (9, true));
     assert!(accounts[0].environment.is_empty());
+    // What it had before is still masked.
+    put(&town, &Account { environment: vec![("B".to_owned(), "2".to_owned())], ..account("work") });
+    town.write(|writer| writer.delete_account("work"));
+    assert_eq!(town.read(|reader| reader.accounts()), []);
+    let masked = town.read(|reader| reader.accounts_to_mask());
+    let mut environments: Vec<_> = masked.into_iter().map(|one| one.environment).collect();
+    environments.sort();
+    assert_eq!(environments, [vec![("B".to_owned(), "2".to_owned())], account("work").environment]);
 }
 
 pub(super) fn at_most_one_account_is_the_default(subject: &dyn EngineUnderTest) {

@@ -54,6 +54,7 @@ pub(super) fn scopes_do_not_see_each_other(subject: &dyn EngineUnderTest) {
         (SettingScope::Values, "values"),
         (SettingScope::Imported, "imported"),
         (SettingScope::Tombstone, "tombstone"),
+        (SettingScope::FormerAccount, "former"),
     ] {
         put(&town, scope, "key", Some(value));
     }

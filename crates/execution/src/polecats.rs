@@ -252,7 +252,8 @@ pub fn peek(town: &Town, input: &str, lines: u32) -> Result<WorkerOutput> {
             && !text.trim().is_empty()
         {
             let format = TranscriptFormat::Plain;
-            let mask = SecretMask::of_accounts(&town.read(|reader| Ok(reader.accounts()?))?);
+            let mask =
+                SecretMask::of_accounts(&town.read(|reader| Ok(reader.accounts_to_mask()?))?);
             let text = mask.mask(&text).into_owned();
             return Ok(WorkerOutput { run, session: Some(name), format, text });
         }

@@ -52,7 +52,7 @@ pub fn send(town: &Town, role: Option<&str>, to: &str, letter: &MessageToSend) -
 
 /// Stores a message, without the keys of accounts that stand in it: mail is read and passed on by others.
 pub fn send_in(writer: &mut Writer<'_>, mut new: NewMessage) -> Result<Message> {
-    let mask = SecretMask::of_accounts(&writer.accounts()?);
+    let mask = SecretMask::of_accounts(&writer.accounts_to_mask()?);
     new.body = MessageBody::parse(&mask.mask(new.body.as_str()))?;
     new.subject =
         new.subject.map(|subject| Title::parse(&mask.mask(subject.as_str()))).transpose()?;

@@ -64,7 +64,7 @@ pub fn notify_in(
     let mut written = false;
     for channel in NoticeChannel::ALL {
         if target_of(settings, *channel)?.is_some() {
-            let mask = SecretMask::of_accounts(&writer.accounts()?);
+            let mask = SecretMask::of_accounts(&writer.accounts_to_mask()?);
             let link = deck_link(&settings.deck_url()?, notice.bead);
             let payload = payload(&masked(notice, &mask), writer.now(), link);
             written |= writer.put_notice(&notice.key, *channel, &payload)?;

@@ -199,4 +199,8 @@ fn keys_of_accounts_are_masked_where_text_is_shown_or_sent() {
         let printed = town.gt(command).ok().stdout;
         assert!(!printed.contains(KEY), "{printed}");
     }
+    // A key that was taken away stands in the logs as before.
+    town.gt(["config", "account", "remove", "work"]).ok();
+    let log = town.gt(["run", "log", "we-1"]).ok().stdout;
+    assert_says(&log, &["fast [masked] at https://example.com/v1"]);
 }

@@ -52,7 +52,7 @@ pub(super) fn create(town: &Town, rig: &Rig, check: &str, commit: &str) -> Resul
 
 /// The keys that no output of a check is kept with.
 pub(super) fn secret_mask(town: &Town) -> Result<SecretMask> {
-    Ok(SecretMask::of_accounts(&town.read(|reader| Ok(reader.accounts()?))?))
+    Ok(SecretMask::of_accounts(&town.read(|reader| Ok(reader.accounts_to_mask()?))?))
 }
 
 /// Copies an output into its file until it ends: its beginning, and its end. The file goes to people, to agents and into

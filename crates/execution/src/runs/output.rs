@@ -95,7 +95,7 @@ impl RunOutput {
         if !run.is_on(LocalProcesses::of(town)?.host()) {
             return Self::of_another_host(town, run);
         }
-        let mask = SecretMask::of_accounts(&town.read(|reader| Ok(reader.accounts()?))?);
+        let mask = SecretMask::of_accounts(&town.read(|reader| Ok(reader.accounts_to_mask()?))?);
         Ok(Self {
             path: output_path(town, run),
             file: None,

@@ -167,7 +167,7 @@ impl TreeSetup {
         let mut tried = tried.map_err(|error| failed(rig, &error.to_string(), ""))?;
         let is_successful = tried.status.is_some_and(|status| status.success());
         if !is_successful {
-            let accounts = trees.town.read(|reader| Ok(reader.accounts()?))?;
+            let accounts = trees.town.read(|reader| Ok(reader.accounts_to_mask()?))?;
             tried.output = SecretMask::of_accounts(&accounts).mask(&tried.output).into_owned();
         }
         if let Some(run) = run.filter(|_| !is_successful) {

@@ -28,7 +28,9 @@ pub fn last_output(town: &Town, run: &RunId) -> String {
 
 fn end_of_output(town: &Town, run: &RunId, bytes_max: u64) -> String {
     // It ends up in reasons and notices. Without the accounts it is not known what to leave out.
-    let Ok(accounts) = town.read(|reader| Ok(reader.accounts()?)) else { return String::new() };
+    let Ok(accounts) = town.read(|reader| Ok(reader.accounts_to_mask()?)) else {
+        return String::new();
+    };
     let mask = SecretMask::of_accounts(&accounts);
     let read = || -> std::io::Result<String> {
         let mut log = open_output(&log_path(town, run))?;

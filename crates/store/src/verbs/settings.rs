@@ -43,6 +43,8 @@ pub enum SettingScope {
     Imported,
     /// The records of beads that were deleted, by their ids.
     Tombstone,
+    /// The environments of accounts that were removed: their keys still stand in the logs of runs.
+    FormerAccount,
 }
 
 impl SettingScope {
@@ -55,6 +57,7 @@ impl SettingScope {
             Self::Values => "kv",
             Self::Imported => "import",
             Self::Tombstone => "tombstone",
+            Self::FormerAccount => "former-account",
         }
     }
 }
@@ -119,8 +122,11 @@ impl Writer<'_> {
             }
             None => self.execute(DELETE, &name)?,
         };
-        // Nothing happened in the town, or the deletion of the bead tells it.
-        if matches!(scope, SettingScope::Store | SettingScope::Tombstone) {
+        // Nothing happened in the town, or the deletion of the bead or of the account tells it.
+        if matches!(
+            scope,
+            SettingScope::Store | SettingScope::Tombstone | SettingScope::FormerAccount
+        ) {
             return Ok(true);
         }
         let text = |value: &str| match scope {

@@ -204,8 +204,9 @@ impl QueueBuilder<'_> {
 
     /// The title and the description of what a request does, without keys of accounts: the branch has words of the title.
     fn title_and_description(&self, request: &MergeRequest) -> Result<(String, String)> {
-        let (bead, accounts) =
-            self.town.read(|reader| Ok((reader.bead(&request.id.bead)?, reader.accounts()?)))?;
+        let (bead, accounts) = self
+            .town
+            .read(|reader| Ok((reader.bead(&request.id.bead)?, reader.accounts_to_mask()?)))?;
         let mask = SecretMask::of_accounts(&accounts);
         let masked = |text: &str| mask.mask(text).into_owned();
         let (title, description) = bead
