@@ -67,7 +67,7 @@ fn work_starts_from_the_accepted_commit_of_its_blocker_and_lands_after_it() {
     town.gt(["mq", "run"]).ok();
     assert_eq!(town.gt_json(&["mq", "show", "we-b"])["state"], "queued");
     let shown = town.gt(["mq", "show", "we-b"]).ok().stdout;
-    assert_says(&shown, &["we-a, which it is built on, lands first", "gt mq show we-a"]);
+    assert_says(&shown, &["we-a, which it is built on, lands first", "gt why we-a"]);
     let why = town.gt(["why", "we-b"]).ok().stdout;
     assert_says(&why, &["waits until we-a, which it is built on, has landed"]);
     assert_eq!(town.landed("main"), ["First commit"]);
@@ -77,6 +77,38 @@ fn work_starts_from_the_accepted_commit_of_its_blocker_and_lands_after_it() {
 
     assert_eq!(town.landed("main"), ["First commit", "Add tea", "Add milk"]);
     assert_eq!(town.show("we-b")["status"], "closed");
+}
+
+#[test]
+fn work_waits_for_a_blocker_that_is_given_up_until_that_is_done_again_or_closed() {
+    for is_done_again in [true, false] {
+        let town = town_with_blocker("accepted");
+        accept_blocker(&town);
+        town.gt(["sling", "we-b"]).ok();
+        let worker = Worker::of(&town, "we-b#1");
+        worker.commit("milk", "milk\n", "Add milk");
+        worker.gt(&["done"]).ok();
+        worker.wait_until_gone();
+
+        town.gt(["mq", "cancel", "we-a"]).ok();
+        town.gt(["mq", "run"]).ok();
+
+        assert_eq!(town.landed("main"), ["First commit"]);
+        let why = town.gt(["why", "we-b"]).ok().stdout;
+        assert_says(&why, &["waits until we-a, which it is built on, has landed", "gt why we-a"]);
+        if is_done_again {
+            town.gt(["sling", "we-a"]).ok();
+            let again = Worker::of_next(&town, "we-a", 1);
+            again.commit("coffee", "coffee\n", "Add coffee");
+            again.gt(&["done"]).ok();
+            again.wait_until_gone();
+        } else {
+            town.bd(["close", "we-a", "--reason", "not wanted"]).ok();
+        }
+        town.gt(["mq", "run"]).ok();
+        let others: &[&str] = if is_done_again { &["Add coffee"] } else { &[] };
+        assert_eq!(town.landed("main"), [&["First commit"], others, &["Add milk"]].concat());
+    }
 }
 
 /// The same with a second blocker, `we-c`, that changes this file.

@@ -473,7 +473,7 @@ impl MergeRequest {
             return mend();
         }
         if let Some(blocker) = &self.queue_stop.blocker {
-            return format!("the daemon lands it after that; gt mq show {blocker}");
+            return format!("it lands after that; gt why {blocker} says what that waits for");
         }
         match self.state {
             RequestState::Queued | RequestState::Building | RequestState::Checking => {
@@ -632,7 +632,7 @@ pub(crate) mod tests {
         let stacked = QueueStop { blocker, ..QueueStop::default() };
         let (reason, next) = told(RequestState::Queued, &stacked);
         assert!(reason.contains("waits until gt-b, which it is built on, has landed"), "{reason}");
-        assert_eq!(next, "the daemon lands it after that; gt mq show gt-b");
+        assert_eq!(next, "it lands after that; gt why gt-b says what that waits for");
         // The origin answers a push, and a person a review, also while the queue stands still.
         for state in [RequestState::Landing, RequestState::Review] {
             assert_eq!(told(state, &paused), told(state, &QueueStop::default()));

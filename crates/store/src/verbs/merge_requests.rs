@@ -36,7 +36,8 @@ macro_rules! read_columns {
              AND q.red_since IS NOT NULL), \
              (SELECT MIN(m.bead) FROM dependencies d JOIN merge_requests m ON m.bead = d.depends_on_id \
              AND m.purpose = 'work' AND m.rig = merge_requests.rig AND m.target = merge_requests.target \
-             AND m.state NOT IN ('landed', 'cancelled', 'superseded') \
+             AND (m.state NOT IN ('landed', 'cancelled', 'superseded') OR (m.state = 'cancelled' AND EXISTS \
+             (SELECT 1 FROM runs r WHERE r.bead = merge_requests.bead AND r.created_at BETWEEN m.created_at AND m.changed_at))) \
              WHERE d.issue_id = merge_requests.bead AND d.type = 'blocks' AND d.blocking = 1 \
              AND merge_requests.state = 'queued')"
         )
