@@ -269,3 +269,16 @@ fn a_review_of_work_that_stays_on_its_branch_is_refused() {
     assert_says(&refusal(&town.gt(convoy)), &["--merge local", "--review"]);
     assert!(town.states("we-a").is_empty());
 }
+
+#[test]
+fn work_that_was_to_stay_on_its_branch_waits_for_a_review_that_its_rig_requires() {
+    let town = town_with_queue();
+    town.gt(["config", "set", "rig.web.review", "required"]).ok();
+    town.bead("we-a", &[]);
+    town.gt(["convoy", "create", "Kept", "we-a", "--merge", "local"]).ok();
+
+    assert_eq!(finish(&town, "we-a"), "review");
+
+    assert_eq!(town.show("we-a")["status"], "in_progress");
+    assert_eq!(town.landed("main"), ["First commit"]);
+}

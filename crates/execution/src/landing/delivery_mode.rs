@@ -16,11 +16,12 @@ pub(super) enum DeliveryMode {
 
 impl DeliveryMode {
     /// The delivery for this result and these sling parameters, in a rig with this strategy. Work that is not completed stays
-    /// where it is.
+    /// where it is. Work that a person has to see goes through the queue in every case.
     pub(super) fn of(
         said: DoneStatus,
         parameters: Option<&SlingParameters>,
         of_rig: Merge,
+        review: bool,
     ) -> Self {
         match (said, parameters) {
             (DoneStatus::Escalated | DoneStatus::Deferred, _) => Self::Keep,
@@ -30,6 +31,7 @@ impl DeliveryMode {
             (DoneStatus::Completed, Some(parameters)) if parameters.no_merge => Self::PushBranch,
             (DoneStatus::Completed, parameters) => {
                 match parameters.and_then(|parameters| parameters.merge).unwrap_or(of_rig) {
+                    Merge::Direct | Merge::Local if review => Self::Submit(MergeMethod::Queue),
                     Merge::Direct => Self::Submit(MergeMethod::Direct),
                     Merge::Local => Self::Keep,
                     Merge::Mr => Self::Submit(MergeMethod::Queue),
@@ -67,10 +69,28 @@ mod tests {
             (DoneStatus::Deferred, Some(&branch), DeliveryMode::Keep),
         ] {
             assert_eq!(
-                DeliveryMode::of(said, parameters, Merge::Mr),
+                DeliveryMode::of(said, parameters, Merge::Mr, false),
                 mode,
                 "{said:?} {parameters:?}"
             );
         }
+    }
+
+    #[test]
+    fn work_that_needs_a_review_waits_for_it_however_it_lands() {
+        let queue = DeliveryMode::Submit(MergeMethod::Queue);
+        for (merge, mode) in [
+            (Merge::Mr, queue),
+            (Merge::Direct, queue),
+            (Merge::Local, queue),
+            (Merge::Pr, DeliveryMode::Submit(MergeMethod::PullRequest)),
+        ] {
+            let said = SlingParameters { merge: Some(merge), ..SlingParameters::default() };
+            let of = |said, of_rig| DeliveryMode::of(DoneStatus::Completed, said, of_rig, true);
+            assert_eq!(of(Some(&said), Merge::Mr), mode, "{merge:?}");
+            assert_eq!(of(None, merge), mode, "{merge:?} of the rig");
+        }
+        let put_off = DeliveryMode::of(DoneStatus::Deferred, None, Merge::Local, true);
+        assert_eq!(put_off, DeliveryMode::Keep);
     }
 }

@@ -187,12 +187,7 @@ pub fn submit_accepted(town: &Town, run: &RunId, accepted: &str) -> Result<Merge
     let LandingRules { merge, review } =
         LandingRules::of(town, &rig, &run.id.bead, context.as_ref())?;
     let parameters = context.as_ref().map(|context| &context.parameters);
-    let mode = match DeliveryMode::of(DoneStatus::Completed, parameters, merge) {
-        DeliveryMode::Submit(MergeMethod::Direct) if review => {
-            DeliveryMode::Submit(MergeMethod::Queue)
-        }
-        mode => mode,
-    };
+    let mode = DeliveryMode::of(DoneStatus::Completed, parameters, merge, review);
     let said = DoneStatus::Completed;
     let words = EndReport { said, message: None, no_changes: false, left: None };
     let work = AcceptedEnd { accepted, base: &run.workplace.base_commit, mode, review };
@@ -272,7 +267,8 @@ pub(crate) fn finish_work(
     let DoneReport { said, message, no_changes } = statement;
     let words = &EndReport { said, message, no_changes, left: None };
     let rules = LandingRules::of(town, rig, &run.id.bead, context)?;
-    let mode = DeliveryMode::of(said, context.map(|context| &context.parameters), rules.merge);
+    let parameters = context.map(|context| &context.parameters);
+    let mode = DeliveryMode::of(said, parameters, rules.merge, rules.review);
     let Some(trees) = Trees::of(town, rig).filter(|_| !run.workplace.tree.is_empty()) else {
         end(town, run, words, &AcceptedEnd::default())?;
         return Ok(WorkDelivery::Nothing);
@@ -343,7 +339,6 @@ pub(crate) fn finish_work(
         DeliveryMode::Submit(_) => base_of_work(rig, run, &trees.repository(), &accepted)?,
     };
     let review = rules.review || touches_protected_paths(town, rig, &base, &accepted)?;
-    // Work that a person has to see goes through the queue in every case.
     let mode = match mode {
         DeliveryMode::Submit(MergeMethod::Direct) if review => {
             DeliveryMode::Submit(MergeMethod::Queue)
