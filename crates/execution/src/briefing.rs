@@ -6,13 +6,14 @@ use std::path::PathBuf;
 
 use gt_core::checks::{CheckDefinition, CheckRun, PathPattern};
 use gt_core::hosting::{PullRequestRepair, quote_feedback, quote_text};
-use gt_core::merging::{MergeRequest, MergeRequestId, RequestState, Review};
+use gt_core::merging::{MergeRequest, MergeRequestId, RequestPurpose, RequestState, Review};
 use gt_core::schedule::{Context, Rescued, Run, RunId, RunState, Workplace};
 use gt_core::{Bead, Comment, ExecutorKind, Message, Rig};
 use gt_executors::git::Commit;
 use gt_store::Reader;
 
 use crate::checks::last_lines;
+use crate::merge_queue::request_mended_by;
 use gt_beads::messages::{MessageParty, unread_in};
 use gt_beads::steps::{StepView, StepsOfRun, steps_in};
 use gt_town::settings::layers_in;
@@ -54,7 +55,7 @@ pub struct Briefing {
     pub older_comments: usize,
     /// The unread messages to the worker, oldest first.
     pub messages: Vec<Message>,
-    /// The merge request that the run repairs, and what people said about it.
+    /// The merge request that the run repairs, of its bead or of a convoy, and what people said about it.
     pub repair: Option<(MergeRequest, Vec<Review>)>,
     /// The failures and comments on the pull request that the run repairs.
     pub pull_request: PullRequestRepair,
@@ -120,7 +121,10 @@ pub(crate) fn briefing_in(town: &Town, reader: &Reader<'_>, run: Run) -> Result<
     let older_comments = comments.len().saturating_sub(COMMENTS_TOLD);
     comments.drain(..older_comments);
     let messages = unread_in(reader, &MessageParty::Worker(Box::new(run.clone())))?;
-    let request = reader.open_merge_request(&bead.id)?;
+    let request = match reader.open_merge_request(&bead.id)? {
+        None => request_mended_by(reader, &bead.id)?,
+        own => own,
+    };
     let repair = match request.filter(|_| run.state.is_live()) {
         Some(request) => {
             let reviews = reader.reviews_of(&request.id)?;
@@ -402,6 +406,12 @@ impl Briefing {
             request.state_reason()
         );
         let _ = match request.state {
+            _ if request.purpose == RequestPurpose::Integration => writeln!(
+                text,
+                "{} has the work of a convoy, at {}, and your branch begins there. What you commit lands on {}, which is then \
+                 brought to {target} again.",
+                request.branch, request.accepted, request.branch
+            ),
             RequestState::Conflict if !request.pull_request.branch.is_empty() => writeln!(
                 text,
                 "Your branch is at the accepted commit {}. Combine it with {target} (git rebase origin/{target}) or, if \

@@ -273,6 +273,33 @@ fn the_last_request_of_a_convoy_waits_for_a_review_and_can_be_given_up() {
 }
 
 #[test]
+fn the_repair_of_a_rejected_branch_reads_what_people_said() {
+    let town = town_with_queue();
+    let convoy = convoy(&town, &["we-tea"], &["--integration"]);
+    let worker = Worker::of(&town, "we-tea#1");
+    worker.commit("tea", "tea\n", "Add tea");
+    town.gt(["convoy", "review", &convoy, "required"]).ok();
+    worker.gt(&["done"]).ok();
+    worker.wait_until_gone();
+    town.gt(["review", "approve", "we-tea"]).ok();
+    town.gt(["mq", "run"]).ok();
+    let comment = ["review", "comment", &convoy, "--file", "tea", "--line", "1", "-m", "black?"];
+    town.gt(comment).ok();
+
+    town.gt(["review", "reject", &convoy, "-m", "too weak"]).ok();
+
+    let tracked = texts(&status(&town, &convoy)["tracked"], "id");
+    let task = tracked.iter().find(|id| *id != "we-tea").unwrap();
+    town.cycle().ok();
+    let repair = Worker::of(&town, &format!("{task}#1"));
+    let briefing = repair.gt(&["prime"]).ok().stdout;
+    let branch = format!("integration/{convoy} has the work of a convoy");
+    assert_says(&briefing, &["What is to be repaired", &branch, "too weak", "tea:1", "black?"]);
+    town.allow(&format!("end-{task}"));
+    town.assert_quiet();
+}
+
+#[test]
 fn a_member_with_a_base_branch_of_its_own_lands_on_it() {
     let town = town_with_queue();
     town.origin_git(&["branch", "release", "main"]).ok();

@@ -761,3 +761,58 @@ fn work_of_a_pull_request_is_undone_by_a_pull_request() {
     assert_eq!(town.landed_file("tea"), None);
     assert_eq!(town.show("we-a")["status"], "open");
 }
+
+#[test]
+fn the_branch_of_a_convoy_comes_to_its_base_by_a_pull_request() {
+    for way in ["squash", "merge", "rebase"] {
+        let hosted = HostedTown::new(FakeService::GitHub);
+        let HostedTown { town, service, .. } = &hosted;
+        town.gt(["rig", "check", "add", "web", "test", "test ! -e broken"]).ok();
+        town.bead("we-a", &[]);
+        let create = ["convoy", "create", "Breakfast", "we-a", "--integration"];
+        let made = town.gt(create).ok().stdout;
+        let convoy = made.split_whitespace().find(|word| word.starts_with("hq-cv-")).unwrap();
+        let convoy = convoy.trim_end_matches(':');
+        let worker = Worker::of(town, "we-a#1");
+        worker.commit("tea", "tea\n", "Add tea");
+        worker.gt(&["done"]).ok();
+        worker.wait_until_gone();
+        service.person(["merge", "1", "squash"]);
+        assert_says(&hosted.sync(), &[&format!("landed on integration/{convoy}")]);
+        town.gt(["mq", "run"]).ok();
+
+        // The base is as it was; people decide about the whole.
+        assert_eq!(town.landed("main"), ["First commit"]);
+        assert_eq!(hosted.state(convoy), "held: pull_request");
+        let pulls = service.pull_requests();
+        assert_eq!((pulls.len(), &pulls[1]["base"]), (2, &json!("main")));
+        assert_eq!(pulls[1]["title"], "Breakfast");
+        let branch = hosted.branch(convoy);
+        assert!(branch.starts_with(&format!("gt/{convoy}")), "{branch}");
+
+        // What they say goes to a task of the convoy, and the same pull request is updated.
+        service.person(["comment", "2", "ada", "tea", "1", "Some milk, please"]);
+        assert_says(&hosted.sync(), &["sent back", "a comment"]);
+        let tracked = &town.gt_json(&["convoy", "status", convoy])["tracked"];
+        let tracked = crate::support::texts(tracked, "id");
+        let task = tracked.iter().find(|id| *id != "we-a").unwrap();
+        let repair = hosted.repair(&format!("{task}#1"));
+        assert_says(&repair.gt(&["prime"]).ok().stdout, &["Some milk, please", "`ada`"]);
+        repair.commit("milk", "milk\n", "Add milk");
+        repair.gt(&["done"]).ok();
+        repair.wait_until_gone();
+        assert_eq!(hosted.state(convoy), "held: pull_request");
+        assert_eq!(hosted.request(convoy)["id"], json!(format!("{convoy}@2")));
+        assert_eq!(hosted.commits(&branch), ["First commit", "we-a (#1)", "Add milk"]);
+        assert_eq!(service.pull_requests().len(), 2);
+
+        let merged = service.person(["merge", "2", way]);
+        assert_says(&hosted.sync(), &[&format!("{convoy}@2 landed on main")]);
+        town.gt(["mq", "run"]).ok();
+
+        assert_eq!(hosted.request(convoy)["landed"], json!(merged));
+        assert_eq!(town.gt_json(&["convoy", "status", convoy])["close_reason"], "landed");
+        assert_eq!(town.origin_references(), ["refs/heads/main"], "{way}");
+        assert_eq!(town.landed_file("milk").as_deref(), Some("milk\n"));
+    }
+}

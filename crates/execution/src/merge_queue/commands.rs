@@ -12,6 +12,7 @@ use gt_core::{BeadChangeKind, BeadId, Outcome, Status};
 use gt_executors::runs::{ProcessOwner, owner_of_this_process};
 use gt_store::{Reader, Writer};
 
+use super::integrate::method_of_convoy;
 use super::integration_repair::{close_idle_repairs_in, end_repairs_in};
 use super::repair::schedule_repair_in;
 use super::views::compared;
@@ -121,6 +122,12 @@ fn with_method_of_rig(
     if request.pull_request != PullRequestName::default() {
         return Ok(request);
     }
+    let layers = layers_over(files, writer)?;
+    if request.purpose == RequestPurpose::Integration {
+        let Some(convoy) = writer.bead(&request.id.bead)? else { return Ok(request) };
+        let method = method_of_convoy(&layers, &convoy, &request.rig)?;
+        return with_method(writer, request, method);
+    }
     let run = match request.run() {
         Some(run) => writer.run(&run)?,
         None => None,
@@ -132,12 +139,19 @@ fn with_method_of_rig(
     if context.is_none_or(|context| context.parameters.merge.is_some()) {
         return Ok(request);
     }
-    let layers = layers_over(files, writer)?;
     let method = match merge_of_rig(&layers, &request.rig)? {
         Merge::Pr => MergeMethod::PullRequest,
         Merge::Direct if !request.review => MergeMethod::Direct,
         Merge::Direct | Merge::Mr | Merge::Local => MergeMethod::Queue,
     };
+    with_method(writer, request, method)
+}
+
+fn with_method(
+    writer: &mut Writer<'_>,
+    request: MergeRequest,
+    method: MergeMethod,
+) -> Result<MergeRequest> {
     let request = MergeRequest { method, ..request };
     writer.save_merge_request(request.state, &request)?;
     Ok(request)

@@ -6,12 +6,17 @@
 use std::collections::BTreeSet;
 
 use gt_core::decide::{ContainerChange, ConvoyState, convoy_change, integration_base};
-use gt_core::merging::integration_branch;
-use gt_core::merging::{MergeRequest, OriginAnswer, RequestAction, RequestPurpose, RequestState};
-use gt_core::{Bead, DependencyType, Rig, RigSlug};
+use gt_core::merging::{
+    MergeMethod, MergeRequest, OriginAnswer, PullRequestName, RequestAction, RequestPurpose,
+    RequestState, integration_branch,
+};
+use gt_core::schedule::Merge;
+use gt_core::settings::Layers;
+use gt_core::{Bead, DependencyType, Json, Rig, RigSlug};
 use gt_executors::git::Commit;
 use gt_store::{Reader, Writer};
 
+use super::commands::merge_of_rig;
 use super::machine::{MergeMachine, MergeRepository};
 use super::pass::PassReport;
 use super::queue_name::QueueName;
@@ -177,6 +182,14 @@ fn bring(
         return Ok(step);
     }
     if is_there {
+        // The look at its pull request records the merge, and deletes the branch of that.
+        if town
+            .read(|reader| published_tips(reader, convoy, &rig.slug))?
+            .iter()
+            .any(|published| repository.origin_has(&target, published).unwrap_or(false))
+        {
+            return Ok(RigStep::Waits);
+        }
         // People have merged the branch.
         return town.write(|writer| confirm_in(writer, convoy, &rig.slug, &tip));
     }
@@ -190,7 +203,8 @@ fn bring(
     let is_protected = !protected_among(town, rig, changed)?.is_empty();
     let files = file_layers(town)?;
     town.write(|writer| {
-        let is_required = layers_over(&files, writer)?.rig_review(&rig.slug)? == "required";
+        let layers = layers_over(&files, writer)?;
+        let is_required = layers.rig_review(&rig.slug)? == "required";
         let review = is_protected || is_required || metadata_requires_review(convoy);
         let open = writer.open_merge_request(&convoy.id)?;
         if let Some(former) = &open {
@@ -201,17 +215,26 @@ fn bring(
             }
         }
         let now = writer.now();
-        let last = writer.merge_requests_of(&convoy.id)?.into_iter().next();
+        let last = writer.merge_requests_of(&convoy.id)?.into_iter().find(|it| it.rig == rig.slug);
         // Also one that was withdrawn.
         let former = last.filter(|last| last.state == RequestState::Superseded);
-        let (tries, top) = former.map_or((0, false), |former| (former.tries, former.top));
+        let (tries, top, pull_request) = former.map_or_else(Default::default, |former| {
+            (former.tries, former.top, former.pull_request)
+        });
+        // A pull request that is open already is gone on with.
+        let method = match pull_request.branch.as_str() {
+            "" => method_of_convoy(&layers, convoy, &rig.slug)?,
+            _ => MergeMethod::PullRequest,
+        };
         writer.insert_merge_request(MergeRequest {
             branch,
             accepted: tip.to_string(),
             base: start.to_string(),
+            method,
             review,
             top,
             tries,
+            pull_request,
             ..MergeRequest::new(
                 convoy.id.clone(),
                 RequestPurpose::Integration,
@@ -222,6 +245,39 @@ fn bring(
         })?;
         Ok(RigStep::Opened(QueueName { rig: rig.slug.clone(), target }))
     })
+}
+
+/// How the branch of a convoy gets to its base: as the convoy says, or else as its rig does. Work that no person is to merge goes
+/// through the queue, and is checked as a whole.
+pub(super) fn method_of_convoy(
+    layers: &Layers,
+    convoy: &Bead,
+    rig: &RigSlug,
+) -> Result<MergeMethod> {
+    let said = convoy.metadata.as_ref().and_then(|it| Json::string_field(it, "merge"));
+    let merge = match said {
+        Some(said) => Merge::parse(&said)?,
+        None => merge_of_rig(layers, rig)?,
+    };
+    Ok(match merge {
+        Merge::Pr => MergeMethod::PullRequest,
+        Merge::Mr | Merge::Direct | Merge::Local => MergeMethod::Queue,
+    })
+}
+
+/// The commits that were pushed for the pull request of a convoy's open request in a rig.
+fn published_tips(reader: &Reader<'_>, convoy: &Bead, rig: &RigSlug) -> Result<Vec<Commit>> {
+    let open = reader.open_merge_request(&convoy.id)?.filter(|open| open.rig == *rig);
+    let Some(PullRequestName { branch, number: Some(_), .. }) = open.map(|it| it.pull_request)
+    else {
+        return Ok(Vec::new());
+    };
+    let tips = reader.pull_request_tips(&convoy.id, &branch)?;
+    Ok(tips
+        .iter()
+        .filter(|tip| tip.is_ours())
+        .filter_map(|tip| Commit::parse(&tip.commit))
+        .collect())
 }
 
 /// Deletes the integration branch of a convoy that has arrived, if we moved it to where it is. One that cannot be deleted, or

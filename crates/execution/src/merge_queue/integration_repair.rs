@@ -1,8 +1,8 @@
 //! The tasks that mend the integration branch of a convoy whose last request was sent back.
 
-use gt_core::merging::{MergeRequest, RequestPurpose, RequestState};
+use gt_core::merging::{MergeRequest, RequestPurpose, RequestState, convoy_of_branch};
 use gt_core::schedule::{ContextOrigin, Merge, Run, SlingParameters};
-use gt_core::{Bead, DependencyType, Outcome, Status};
+use gt_core::{Bead, BeadId, DependencyType, Outcome, Status};
 use gt_store::{NewContext, Reader, Writer};
 
 use super::repair::refinery_of;
@@ -32,8 +32,7 @@ pub(super) fn schedule_integration_repair_in(
             format!("Mend {branch} for {target}"),
             format!(
                 "{id} brings {branch}, the work of the convoy {convoy}, to {target}. It was sent back: {detail}.\n\n\
-                 gt mq log {id} has the output of the check that failed, and gt review show {id} the comments of people. \
-                 Your branch begins at {branch}; mend it there. If the check passes on your branch alone, merge the target \
+                 gt mq show {id} says more. Your branch begins at {branch}; mend it there. If the check passes on your branch alone, merge the target \
                  first (git merge origin/{target})."
             ),
         ),
@@ -88,6 +87,22 @@ pub(super) fn integration_repairs(
         tasks.extend(is_repair.then_some(bead));
     }
     Ok(tasks)
+}
+
+/// The request of a convoy that was sent back, and whose branch a bead was made to mend.
+pub(crate) fn request_mended_by(
+    reader: &Reader<'_>,
+    bead: &BeadId,
+) -> Result<Option<MergeRequest>> {
+    let first = reader.contexts_of(bead)?.into_iter().next();
+    let first = first.filter(|first| first.origin == ContextOrigin::Repair);
+    let Some(first) = first else { return Ok(None) };
+    let branch = first.parameters.base_branch.unwrap_or_default();
+    let Some(convoy) = convoy_of_branch(&branch) else { return Ok(None) };
+    Ok(reader.open_merge_request(&convoy)?.filter(|request| {
+        matches!(request.state, RequestState::Conflict | RequestState::Failed)
+            && (&request.rig, &request.branch) == (&first.rig, &branch)
+    }))
 }
 
 /// Closes the tasks that were to mend the branch of a request: a person has mended it. Refused while one of them is worked on,

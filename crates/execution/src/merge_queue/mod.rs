@@ -34,6 +34,7 @@ pub use commands::{
 };
 pub use gt_executors::runs::ProcessOwner;
 pub use gt_store::{CandidateCheck, MergeQueueRow, RequestFilter};
+pub(crate) use integration_repair::request_mended_by;
 pub use machine::{
     BuilderWait, CandidateCheckOrder, HostingService, MergeLock, MergeMachine, MergeRepository,
 };

@@ -54,17 +54,17 @@ pub fn revert_on(
         RequestPurpose::Integration => member_work(town, input, found)?,
         RequestPurpose::Work | RequestPurpose::Revert => found,
     };
-    let (request, candidate, rig, title, target) = town.read(|reader| {
+    let (request, candidate, rig, title, (target, method)) = town.read(|reader| {
         let request = landed_work(town, reader, input, found.clone())?;
         require_idle(reader, &request.id.bead)?;
-        let target = branch_with_work(reader, &request)?;
+        let (target, method) = branch_with_work(reader, &request)?;
         let candidate = match request.candidate {
             Some(number) => reader.candidate(number)?,
             None => None,
         };
         let title = reader.bead(&request.id.bead)?.map(|bead| bead.title.to_string());
         let rig = gt_town::rig_names::require(reader, request.rig.as_str())?;
-        Ok((request, candidate, rig, title.unwrap_or_default(), target))
+        Ok((request, candidate, rig, title.unwrap_or_default(), (target, method)))
     })?;
     let range = landed_range(&request, candidate.as_ref())?;
     let repository = machine.repository(town, &rig).ok_or_else(|| {
@@ -97,7 +97,7 @@ pub fn revert_on(
             || is_review_required(writer, bead, context.as_ref())?;
         begin_undoing(writer, bead, &request, why)?;
         // A branch that takes work by pull requests alone takes it back in the same way.
-        let method = match request.method {
+        let method = match method {
             MergeMethod::PullRequest => MergeMethod::PullRequest,
             MergeMethod::Queue | MergeMethod::Direct => MergeMethod::Queue,
         };
@@ -161,9 +161,11 @@ fn landed_work(
     Ok(work)
 }
 
-/// The branch that has landed work now: its target, or the base of the convoy that has brought it from there.
-fn branch_with_work(reader: &Reader<'_>, work: &MergeRequest) -> Result<String> {
-    let Some(convoy) = convoy_of_branch(&work.target) else { return Ok(work.target.clone()) };
+/// The branch that has landed work now, and how it got there: its target, or the base of the convoy that has brought it from
+/// there.
+fn branch_with_work(reader: &Reader<'_>, work: &MergeRequest) -> Result<(String, MergeMethod)> {
+    let as_landed = || (work.target.clone(), work.method);
+    let Some(convoy) = convoy_of_branch(&work.target) else { return Ok(as_landed()) };
     let is_bringer = |request: &&MergeRequest| {
         request.state == RequestState::Landed
             && request.purpose == RequestPurpose::Integration
@@ -172,15 +174,15 @@ fn branch_with_work(reader: &Reader<'_>, work: &MergeRequest) -> Result<String> 
     };
     // The oldest one that came after it.
     if let Some(bringer) = reader.merge_requests_of(&convoy)?.iter().rev().find(is_bringer) {
-        return Ok(bringer.target.clone());
+        return Ok((bringer.target.clone(), bringer.method));
     }
     // Without a request, people have merged the branch before the convoy landed.
     let convoy = reader.bead(&convoy)?.filter(|bead| ConvoyState::of(bead) == ConvoyState::Landed);
     let Some(base) = convoy.as_ref().and_then(integration_base) else {
-        return Ok(work.target.clone());
+        return Ok(as_landed());
     };
     let rig = gt_town::rig_names::require(reader, work.rig.as_str())?;
-    Ok(if base.is_empty() { rig.default_branch } else { base })
+    Ok((if base.is_empty() { rig.default_branch } else { base }, work.method))
 }
 
 /// The work of a member of a convoy that a commit belongs to. A convoy as a whole, or a commit that its members do not have as it
