@@ -141,6 +141,7 @@ mod transcripts;
 mod tree_faults;
 mod trees;
 mod triage;
+mod unmerged;
 mod update;
 mod usage_windows;
 mod wait;

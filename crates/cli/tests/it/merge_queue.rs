@@ -8,10 +8,10 @@ use crate::projects::{Origin as _, STAYS, Worker, town_with_project};
 use crate::support::{Steps as _, assert_says, refusal};
 
 /// Passes unless the tree has a file `broken`.
-const NOT_BROKEN: &str = "test ! -e broken || { echo broken is here; exit 1; }";
+pub(crate) const NOT_BROKEN: &str = "test ! -e broken || { echo broken is here; exit 1; }";
 
 /// A town whose rig lands through the queue, with this check.
-fn town_with_check(check: &str) -> Sandbox {
+pub(crate) fn town_with_check(check: &str) -> Sandbox {
     let town = town_with_project(STAYS);
     town.gt(["config", "set", "rig.web.merge", "mr"]).ok();
     if !check.is_empty() {
@@ -21,7 +21,7 @@ fn town_with_check(check: &str) -> Sandbox {
 }
 
 /// Work of a new bead: one file, committed.
-fn worker<'t>(town: &'t Sandbox, bead: &str, file: &str, contents: &str) -> Worker<'t> {
+pub(crate) fn worker<'t>(town: &'t Sandbox, bead: &str, file: &str, contents: &str) -> Worker<'t> {
     let worker = Worker::begin(town, bead, &[]);
     worker.commit(file, contents, &format!("Add {file}"));
     worker
@@ -31,7 +31,7 @@ fn request(town: &Sandbox, name: &str) -> Value {
     town.gt_json(&["mq", "show", name])
 }
 
-fn state(town: &Sandbox, name: &str) -> String {
+pub(crate) fn state(town: &Sandbox, name: &str) -> String {
     let request = request(town, name);
     match request["held"].as_str() {
         Some(held) => format!("held: {held}"),
@@ -587,26 +587,6 @@ fn work_that_was_reviewed_once_more_is_repaired_from_what_it_became() {
 }
 
 #[test]
-fn work_that_is_to_land_after_all_lands_when_it_is_repaired() {
-    let town = town_with_check(NOT_BROKEN);
-    let worker = Worker::begin(&town, "we-a", &["--no-merge"]);
-    worker.commit("broken", "oops\n", "Break it");
-    worker.gt(&["done"]).ok();
-    worker.wait_until_gone();
-    assert_eq!(state(&town, "we-a"), "held: unmerged");
-    town.gt(["mq", "retry", "we-a"]).ok();
-    town.gt(["mq", "run"]).ok();
-    assert_eq!(state(&town, "we-a"), "failed");
-
-    town.cycle().ok();
-    let repair = Worker::of_next(&town, "we-a", 1);
-    repair.git(&["rm", "--quiet", "broken"]).ok();
-    repair.commit("tea", "tea\n", "Mend it");
-
-    assert_says(&repair.gt(&["done"]).ok().stdout, &["landed on main"]);
-}
-
-#[test]
 fn a_changed_check_lets_go_on_what_could_not_be_checked() {
     let town = town_with_check("no-such-program");
     let worker = worker(&town, "we-a", "tea", "tea\n");
@@ -706,73 +686,6 @@ fn an_origin_that_is_away_holds_the_request_until_it_is_back() {
     town.gt(["mq", "run"]).ok();
     assert_eq!(town.landed("main"), ["First commit", "Add tea"]);
     worker.wait_until_gone();
-}
-
-#[test]
-fn work_that_others_have_merged_is_found_in_the_target() {
-    let town = town_with_check("");
-    let worker = Worker::begin(&town, "we-a", &["--no-merge"]);
-    worker.commit("tea", "tea\n", "Add tea");
-    assert_says(&worker.gt(&["done"]).ok().stdout, &["pushed as", &worker.branch]);
-    assert_eq!(state(&town, "we-a@1"), "held: unmerged");
-    worker.wait_until_gone();
-    town.origin_git(&["branch", "--force", "main", &worker.branch]).ok();
-
-    // Any look at the target finds it.
-    let other = self::worker(&town, "we-b", "milk", "milk\n");
-    other.gt(&["done"]).ok();
-
-    assert_eq!(
-        (state(&town, "we-a@1"), town.show("we-a")["status"].clone()),
-        ("landed".into(), json!("closed"))
-    );
-    assert_eq!(town.origin_references(), ["refs/heads/main"], "its branch is not needed any more");
-    other.wait_until_gone();
-}
-
-#[test]
-fn work_that_others_have_merged_is_found_without_other_work() {
-    let town = town_with_check("");
-    let merged = |bead: &str| {
-        let worker = Worker::begin(&town, bead, &["--no-merge"]);
-        worker.commit(bead, "x\n", bead);
-        worker.gt(&["done"]).ok();
-        worker.wait_until_gone();
-        assert_eq!(state(&town, &format!("{bead}@1")), "held: unmerged");
-        town.origin_git(&["branch", "--force", "main", &worker.branch]).ok();
-    };
-    merged("we-a");
-    assert_says(&town.gt(["mq", "sync"]).ok().stdout, &["✓ we-a@1 landed on main"]);
-    assert_eq!(town.show("we-a")["status"], "closed");
-    assert_says(&town.gt(["mq", "sync"]).ok().stdout, &["No news"]);
-
-    merged("we-b");
-    assert_says(&town.gt(["mq", "run"]).ok().stdout, &["Nothing to land now"]);
-    // The start of a run fetches the target.
-    Worker::begin(&town, "we-c", &[]);
-    assert_says(&town.gt(["mq", "run"]).ok().stdout, &["✓ we-b@1 landed on main"]);
-    town.allow("end-we-c");
-}
-
-#[test]
-fn a_merged_branch_to_which_others_have_added_stays_at_the_origin() {
-    let town = town_with_check("");
-    let worker = Worker::begin(&town, "we-a", &["--no-merge"]);
-    worker.commit("tea", "tea\n", "Add tea");
-    worker.gt(&["done"]).ok();
-    worker.wait_until_gone();
-    let branch = format!("refs/heads/{}", worker.branch);
-    town.origin_git(&["branch", "--force", "main", &worker.branch]).ok();
-    let add = ["commit-tree", "-m", "More", "-p", &branch, &format!("{branch}^{{tree}}")];
-    let more = town.origin_git(&add).ok().line().to_owned();
-    town.origin_git(&["update-ref", &branch, &more]).ok();
-
-    let other = self::worker(&town, "we-b", "milk", "milk\n");
-    other.gt(&["done"]).ok();
-
-    assert_eq!(state(&town, "we-a@1"), "landed");
-    assert_eq!(town.origin_references(), ["refs/heads/main", &branch]);
-    other.wait_until_gone();
 }
 
 #[test]

@@ -225,7 +225,7 @@ settings! {
     "mq.merge": SettingKind::Choice(&["mr", "direct", "pr", "local"]), "mr",
         "How finished work reaches the target branch, unless its sling or rig says otherwise: through the merge queue, at once and unchecked, by a pull request, or not at all";
     "pr.poll": SettingKind::Duration, "1m",
-        "How often open pull requests are looked at";
+        "How often open pull requests, and branches that people merge, are looked at";
     "pr.trust": SettingKind::PullRequestTrust, "write",
         "Whose comments on a pull request start a repair: write (people with write access), all, or logins separated by commas";
     "rig.*.merge": SettingKind::Choice(&["", "mr", "direct", "pr", "local"]), "",

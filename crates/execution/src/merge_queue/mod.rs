@@ -23,6 +23,7 @@ mod revert;
 mod rig_removal;
 mod settle;
 mod submit;
+mod unmerged;
 mod verify;
 mod views;
 

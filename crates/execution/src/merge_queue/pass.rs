@@ -1,6 +1,6 @@
 //! A pass over the merge queues.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use gt_core::merging::{
     RequestPurpose, RequestState,
 };
 use gt_core::schedule::RunId;
-use gt_core::{Rig, RigSlug, Timestamp};
+use gt_core::{Rig, Timestamp};
 use gt_executors::git::{Commit, GitError, LandMethod, Signature};
 
 use super::batch::{BatchProgress, is_direct};
@@ -18,6 +18,9 @@ use super::local_machine::LocalMachine;
 use super::machine::{BuilderWait, MergeMachine, MergeRepository};
 use super::pull_requests::{follow_due, next_poll};
 use super::queue_name::QueueName;
+use super::unmerged::{
+    fetch_due_unmerged, is_left_to_people, next_look_at_unmerged, queues_with_merged,
+};
 use gt_beads::merge_requests::{RequestNote, act_in};
 use gt_store::Reader;
 use gt_town::hosts::other_host_of;
@@ -122,72 +125,6 @@ fn work_on_convoys(
     }
 }
 
-/// Whether people are to merge a request, and its branch is at the origin.
-fn is_left_to_people(request: &MergeRequest) -> bool {
-    request.state == RequestState::Held(RequestHold::Unmerged) && request.retry_at.is_none()
-}
-
-/// The queues whose target has work that people were to merge, as it was fetched last: by a pass, for a run, or by `gt done`.
-fn queues_with_merged(
-    town: &Town,
-    machine: &dyn MergeMachine,
-    only: Option<&RigSlug>,
-) -> Result<BTreeSet<QueueName>> {
-    let mut found = BTreeSet::new();
-    for (name, rig, accepted) in left_to_people(town, machine, only)? {
-        let Some(repository) = machine.repository(town, &rig) else { continue };
-        // One that cannot be read is told by the next pass over its queue.
-        if accepted.iter().any(|it| repository.origin_has(&name.target, it).unwrap_or(false)) {
-            found.insert(name);
-        }
-    }
-    Ok(found)
-}
-
-/// The queues with work that people are to merge: the rig and the commits. Those of other hosts are left out.
-fn left_to_people(
-    town: &Town,
-    machine: &dyn MergeMachine,
-    only: Option<&RigSlug>,
-) -> Result<Vec<(QueueName, Rig, Vec<Commit>)>> {
-    let mut commits: BTreeMap<QueueName, Vec<Commit>> = BTreeMap::new();
-    for request in town.read(|reader| Ok(reader.open_merge_requests()?))? {
-        if is_left_to_people(&request) && only.is_none_or(|only| request.rig == *only) {
-            let accepted = Commit::parse(&request.accepted);
-            commits.entry(QueueName::of(&request)).or_default().extend(accepted);
-        }
-    }
-    let mut found = Vec::new();
-    for (name, commits) in commits {
-        let rig = town.read(|reader| Ok(reader.rig(name.rig.as_str())?))?;
-        let Some(rig) = rig else { continue };
-        if other_host_of(town, &rig.slug, &machine.host(town)?)?.is_none() {
-            found.push((name, rig, commits));
-        }
-    }
-    Ok(found)
-}
-
-/// Asks the origins about work that people are to merge, and records what they have merged.
-pub(super) fn look_at_unmerged(
-    town: &Town,
-    machine: &dyn MergeMachine,
-    only: Option<&RigSlug>,
-    wait: BuilderWait,
-    report: &mut PassReport,
-) -> Result<()> {
-    for (name, rig, _) in left_to_people(town, machine, only)? {
-        let Some(repository) = machine.repository(town, &rig) else { continue };
-        if let Err(error) = repository.fetch() {
-            report.problems.push((name, with_causes(&error)));
-        }
-    }
-    for name in queues_with_merged(town, machine, only)? {
-        work_on(town, machine, &name, PassScope::Everything(wait), report)?;
-    }
-    Ok(())
-}
-
 /// Withdraws the requests of convoys that have open work again, and replaces those in line whose convoy branch has moved since
 /// they were made, before anything is built of them. Returns the queues that have a new request. Problems are told when the
 /// convoys are worked on.
@@ -208,6 +145,7 @@ fn replace_moved(town: &Town, machine: &dyn MergeMachine) -> Result<Vec<QueueNam
 pub fn pass_on(town: &Town, machine: &dyn MergeMachine, wait: BuilderWait) -> Result<PassReport> {
     let mut report = PassReport::default();
     follow_due(town, machine, wait, &mut report)?;
+    fetch_due_unmerged(town, machine)?;
     replace_moved(town, machine)?;
     let (mut queues, due) = actionable_queues(town)?;
     report.due = due;
@@ -216,8 +154,8 @@ pub fn pass_on(town: &Town, machine: &dyn MergeMachine, wait: BuilderWait) -> Re
         work_on(town, machine, &name, PassScope::Everything(wait), &mut report)?;
     }
     let soonest = town.now().plus(BUSY_DELAY);
-    let next = next_poll(town)?.map(|at| at.max(soonest));
-    report.due = report.due.into_iter().chain(next).min();
+    let looks = next_poll(town, machine)?.into_iter().chain(next_look_at_unmerged(town, machine)?);
+    report.due = report.due.into_iter().chain(looks.map(|at| at.max(soonest))).min();
     work_on_convoys(town, machine, wait, &mut report)?;
     Ok(report)
 }
@@ -270,7 +208,7 @@ pub(super) enum PassScope {
     Direct,
 }
 
-fn work_on(
+pub(super) fn work_on(
     town: &Town,
     machine: &dyn MergeMachine,
     name: &QueueName,

@@ -42,9 +42,7 @@ impl QueueBuilder<'_> {
                 RequestState::Held(RequestHold::Unmerged) if self.is_merged(&request)? => {
                     let landed = request.accepted.clone();
                     self.confirm_merged(&request, &landed)?;
-                    let accepted = self.commit(&request.accepted)?;
-                    // One that cannot be deleted, or has commits of others, stays.
-                    let _ = self.repository.delete_pushed(&request.branch, &accepted);
+                    self.delete_pushed_branch(&request.id)?;
                 }
                 RequestState::Held(RequestHold::Unmerged) if self.is_unpushed(&request) => {
                     self.push_branch(&request)?;
@@ -105,6 +103,7 @@ impl QueueBuilder<'_> {
         })?;
         for request in landed {
             self.drop_kept(&request);
+            self.delete_pushed_branch(&request.id)?;
             self.changed.insert(request.id);
         }
         // If this cannot be recorded, the commit is looked at again.

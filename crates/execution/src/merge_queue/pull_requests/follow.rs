@@ -19,10 +19,11 @@ use gt_store::Reader;
 
 use super::super::local_machine::LocalMachine;
 use super::super::machine::{BuilderWait, HostingService, MergeMachine, MergeRepository};
-use super::super::pass::{PassReport, look_at_unmerged};
+use super::super::pass::PassReport;
 use super::super::queue_name::QueueName;
 use super::super::repair::schedule_repair_in;
 use super::super::settle::land_in;
+use super::super::unmerged::look_at_unmerged;
 use super::hosted_rig::HostingFailure;
 use super::publish::{CLOSED, base_changed, hold_changed_in};
 use gt_beads::merge_requests::{RequestNote, act_in};
@@ -56,15 +57,24 @@ struct Followed {
     number: u64,
 }
 
-/// When pull requests are looked at next, if there are any.
-pub(in super::super) fn next_poll(town: &Town) -> Result<Option<Timestamp>> {
-    let (now, poll) = (town.now(), poll_setting(town)?);
-    let followed = town.read(followed_in)?;
-    Ok(followed.iter().map(|one| one.pull.next_look(now, poll)).min())
+/// When this host looks at pull requests next, if there are any.
+pub(in super::super) fn next_poll(
+    town: &Town,
+    machine: &dyn MergeMachine,
+) -> Result<Option<Timestamp>> {
+    let (now, poll, host) = (town.now(), poll_setting(town)?, machine.host(town)?);
+    let mut next: Option<Timestamp> = None;
+    for one in town.read(followed_in)? {
+        if other_host_of(town, &one.request.rig, &host)?.is_none() {
+            let look = one.pull.next_look(now, poll);
+            next = Some(next.map_or(look, |next| next.min(look)));
+        }
+    }
+    Ok(next)
 }
 
 /// The time between two looks, as it is set.
-fn poll_setting(town: &Town) -> Result<Duration> {
+pub(in super::super) fn poll_setting(town: &Town) -> Result<Duration> {
     let files = file_layers(town)?;
     town.read(|reader| Ok(layers_over(&files, reader)?.pr_poll()?))
 }

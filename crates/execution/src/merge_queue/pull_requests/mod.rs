@@ -9,6 +9,6 @@ mod follow;
 mod hosted_rig;
 mod publish;
 
-pub(super) use follow::{follow_due, next_poll};
+pub(super) use follow::{follow_due, next_poll, poll_setting};
 pub use follow::{sync, sync_on};
 pub(super) use hosted_rig::HostedRig;
