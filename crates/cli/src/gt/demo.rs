@@ -92,7 +92,7 @@ fn line(began: Timestamp, moment: &DemoEvent) -> String {
     let DemoEvent { at, bead, title, scene } = moment;
     let (mark, what) = match scene {
         DemoEventKind::Began { agent, earlier: 0 } => ("▶", format!("{title} ({agent})")),
-        DemoEventKind::Began { agent, .. } => ("▶", format!("goes on with it ({agent})")),
+        DemoEventKind::Began { agent, .. } => ("▶", format!("resumed by {agent}")),
         DemoEventKind::Landed { commit } => ("✓", format!("landed as {}", short_commit(commit))),
         DemoEventKind::SentBack { reason } => ("✗", format!("{reason}; a worker repairs it")),
         DemoEventKind::ReviewWanted => ("?", "its checks pass, and a person reviews it".to_owned()),
