@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
 use gt_beads::hooks;
-use gt_core::decide::admit_home_call;
+use gt_core::decide::{admit_home_call, is_repeatable_home_call};
 use gt_daemon::{background_helper, export_helper, notice_helper, retention};
 use gt_execution::runs;
 use gt_town::{Environment, Town};
@@ -125,33 +125,33 @@ const LOCAL_BD_COMMANDS: [&str; 4] = ["merge-driver", "setup", "hooks", "hook"];
 
 /// Has the command of a worker carried out by the process that has the store; nothing if it is to run here.
 fn done_for_worker(program: &str, arguments: &[OsString]) -> Option<ExitCode> {
-    let is_fence = |place: usize| arguments.get(place + 1).is_some_and(|verb| verb == "fence");
-    let is_here = |place: usize| {
-        arguments[place].to_str().is_some_and(|verb| LOCAL_COMMANDS.contains(&verb))
-            && !(arguments[place] == "worker" && is_fence(place))
-    };
-    let is_here_in_bd = |place: usize| {
-        arguments[place].to_str().is_some_and(|verb| LOCAL_BD_COMMANDS.contains(&verb))
-    };
-    let is_local = match place_of_verb(arguments, 1) {
-        Some(place) if program == "bd" => is_here_in_bd(place),
-        Some(place) if arguments[place] == "bd" => {
-            place_of_verb(arguments, place + 1).is_some_and(is_here_in_bd)
+    let (is_bd, place) = match place_of_verb(arguments, 1) {
+        Some(place) if program != "bd" && arguments[place] == "bd" => {
+            (true, place_of_verb(arguments, place + 1))
         }
-        Some(place) => is_here(place),
+        place => (program == "bd", place),
+    };
+    let word_at = |place: usize| arguments.get(place).and_then(|word| word.to_str());
+    let (verb, below) = (place.and_then(word_at), place.and_then(|place| word_at(place + 1)));
+    let is_local = match verb {
+        Some(verb) if is_bd => LOCAL_BD_COMMANDS.contains(&verb),
+        Some("worker") => below != Some("fence"),
+        Some(verb) => LOCAL_COMMANDS.contains(&verb),
         None => false,
     };
     if is_local {
         return None;
     }
+    let is_repeatable = verb.is_some_and(|verb| is_repeatable_home_call(is_bd, verb, below));
     let environment = Environment::from_process();
     let directory = std::env::current_dir().ok();
     let arguments = arguments.get(1..).unwrap_or_default();
     let on_wait = &mut || {
         output::tell("waiting for the daemon, or the supervisor of this run, to answer…");
     };
+    let directory = directory.as_deref();
     let called =
-        runs::call_from_worker(&environment, program, arguments, directory.as_deref(), on_wait);
+        runs::call_from_worker(&environment, program, arguments, directory, is_repeatable, on_wait);
     match called? {
         Ok(status) => Some(ExitCode::from(status)),
         Err(error) => {

@@ -47,6 +47,12 @@ const GT_VERBS: [&str; 38] = [
 /// Verbs of `bd` that are for no worker: they make a store, change files, or start a program in a directory that the worker chooses.
 const BD_VERBS_REFUSED: [&str; 5] = ["edit", "init", "merge-driver", "orphans", "setup"];
 
+/// Verbs of `gt` that may be carried out twice: they only look, or the second time finds that the run is over.
+const GT_VERBS_REPEATABLE: [&str; 6] = ["done", "hook", "inbox", "prime", "status", "why"];
+
+/// Verbs of `bd` that only look.
+const BD_VERBS_REPEATABLE: [&str; 5] = ["blocked", "list", "ready", "search", "show"];
+
 /// The call of the hook that git asks before a worker changes a reference.
 const FENCE: [&str; 2] = ["worker", "fence"];
 
@@ -64,6 +70,14 @@ pub fn admit_home_call(is_bd: bool, verb: &str, below: Option<&str>) -> Result<(
     )))
 }
 
+/// Whether a worker may ask for a command again when the process that had it is gone, and it is not known whether it was done.
+#[must_use]
+pub fn is_repeatable_home_call(is_bd: bool, verb: &str, below: Option<&str>) -> bool {
+    let is_fence = !is_bd && [Some(verb), below] == FENCE.map(Some);
+    let verbs = if is_bd { &BD_VERBS_REPEATABLE[..] } else { &GT_VERBS_REPEATABLE[..] };
+    is_fence || verbs.contains(&verb)
+}
+
 fn is_for_workers(is_bd: bool, verb: &str) -> bool {
     if is_bd { !BD_VERBS_REFUSED.contains(&verb) } else { GT_VERBS.contains(&verb) }
 }
@@ -76,6 +90,21 @@ mod tests {
         let mut words = line.split(' ');
         let is_bd = words.next() == Some("bd");
         admit_home_call(is_bd, words.next().unwrap(), words.next())
+    }
+
+    #[test]
+    fn a_command_that_would_make_something_twice_is_not_repeated() {
+        let is_repeated = |line: &str| {
+            let mut words = line.split(' ');
+            let is_bd = words.next() == Some("bd");
+            is_repeatable_home_call(is_bd, words.next().unwrap(), words.next())
+        };
+        for line in ["gt done", "gt worker fence", "gt prime", "bd show"] {
+            assert!(is_repeated(line), "{line}");
+        }
+        for line in ["bd create", "bd done", "gt handoff", "gt mail", "gt worker", "gt sling"] {
+            assert!(!is_repeated(line), "{line}");
+        }
     }
 
     #[test]

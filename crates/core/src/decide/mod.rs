@@ -63,7 +63,7 @@ pub use guard::{
     DiskGuard, LoadGuard, MEMORY_GROWTH_TIME, MachineDisk, MachineFacts, MachineLoad,
     MachineMemory, MemoryFloor, MemoryGuard, learn_memory,
 };
-pub use home_call::admit_home_call;
+pub use home_call::{admit_home_call, is_repeatable_home_call};
 pub use host::{HostPlace, HostVerdict, OldPlace, judge_host};
 pub use identity::{IdSeed, adaptive_length, resolve_partial};
 pub use lease::{HOST_CLOCK_DIFFERENCE_MAX, HostMode, HostState, LeaseTimes, WorkerStep};

@@ -28,12 +28,14 @@ const MISSING: &str = "GT_RUN_TOKEN_FILE is not set, so it is not known which ru
                        the worker was started with";
 
 /// If a worker calls `gt` or `bd`, has the command carried out by the process that has the store, and gives its exit status;
-/// nothing if it is to be carried out here. `on_wait` is called once if that has to wait.
+/// nothing if it is to be carried out here. A command that `is_repeatable` outlives the death of that process. `on_wait` is called
+/// when that has to wait.
 pub fn call_from_worker(
     environment: &Environment,
     program: &str,
     arguments: &[OsString],
     directory: Option<&Path>,
+    is_repeatable: bool,
     on_wait: &mut dyn FnMut(),
 ) -> Option<Result<u8>> {
     let sockets = environment.sockets();
@@ -44,8 +46,8 @@ pub fn call_from_worker(
         Ok(request) => request,
         Err(error) => return Some(Err(error)),
     };
-    let calling = Calling { sockets: &sockets, patience: Calling::WAIT_MAX };
-    let called = calling.call(request, on_wait);
+    let calling = Calling { sockets: &sockets, patience: Calling::WAIT_MAX, is_repeatable };
+    let called = calling.call(&request, on_wait);
     Some(called.map_err(|error| OperationError::rejected(error.to_string())))
 }
 

@@ -19,6 +19,9 @@ const CONNECT_RETRY_INTERVAL: Duration = Duration::from_millis(100);
 /// How long a caller waits before it is told so. A daemon that is started anew takes less.
 const NOTICE_AFTER: Duration = Duration::from_secs(1);
 
+/// How often a command that may be repeated is asked for.
+const CALLS_MAX: u32 = 3;
+
 /// How much standard input is sent in one message.
 pub(super) const INPUT_CHUNK_BYTES: usize = 32 << 10;
 
@@ -51,25 +54,48 @@ pub struct Calling<'a> {
     pub sockets: &'a [PathBuf],
     /// How long it is tried to connect; [`Calling::WAIT_MAX`] is usual.
     pub patience: Duration,
+    /// Whether the command may be carried out twice. It is asked for again if the process that had it dies without a word.
+    pub is_repeatable: bool,
 }
 
 impl Calling<'_> {
     /// How long it is usually tried to connect.
     pub const WAIT_MAX: Duration = CONNECT_WAIT_MAX;
 
-    /// Has a command carried out, with our standard streams. Gives its exit status. `on_wait` is called once if that has
+    /// Has a command carried out, with our standard streams. Gives its exit status. `on_wait` is called once each time that has
     /// to wait.
-    pub fn call(&self, request: CallRequest, on_wait: &mut dyn FnMut()) -> Result<u8, CallError> {
+    pub fn call(&self, request: &CallRequest, on_wait: &mut dyn FnMut()) -> Result<u8, CallError> {
+        let mut calls_left = if self.is_repeatable { CALLS_MAX } else { 1 };
+        loop {
+            let mut has_answered = false;
+            let called = self.call_once(request, on_wait, &mut has_answered);
+            calls_left -= 1;
+            if has_answered || calls_left == 0 || !matches!(called, Err(CallError::Broken)) {
+                return called;
+            }
+        }
+    }
+
+    /// `has_answered` becomes true with the first message of the server.
+    fn call_once(
+        &self,
+        request: &CallRequest,
+        on_wait: &mut dyn FnMut(),
+        has_answered: &mut bool,
+    ) -> Result<u8, CallError> {
         let unanswered =
             if request.token.is_some() { CallError::NoServer } else { CallError::NoLine };
         let Some(mut server) = self.connect(on_wait) else { return Err(unanswered) };
-        send(&mut server, &CallerMessage::Call(request), &[]).map_err(|_| CallError::Broken)?;
+        send(&mut server, &CallerMessage::Call(request.clone()), &[])
+            .map_err(|_| CallError::Broken)?;
         let mut from = BufReader::new(&server);
         let to = server.try_clone().map_err(|_| CallError::Broken)?;
         let to = Arc::new(Mutex::new(to));
         let mut files = OwnFiles::default();
         loop {
-            match receive::<CallReply>(&mut from) {
+            let received = receive::<CallReply>(&mut from);
+            *has_answered |= matches!(received, Ok(Some(_)));
+            match received {
                 Ok(Some((CallReply::Said { stream, .. }, payload))) => {
                     // A closed output is no failure of the command.
                     let _ = match stream {

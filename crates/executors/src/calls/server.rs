@@ -461,10 +461,41 @@ mod tests {
         assert!(!socket.exists());
         let sockets = [socket, place.directory.path().join("other")];
         let (told, notices) = mpsc::channel();
-        let calling = Calling { sockets: &sockets, patience: Duration::from_millis(1200) };
-        let called = calling.call(request("x"), &mut || told.send(()).unwrap());
+        let patience = Duration::from_millis(1200);
+        let calling = Calling { sockets: &sockets, patience, is_repeatable: true };
+        let called = calling.call(&request("x"), &mut || told.send(()).unwrap());
         assert!(matches!(called, Err(CallError::NoServer)), "{called:?}");
         assert_eq!(notices.try_iter().count(), 1);
+    }
+
+    /// A server that dies with its first call: it takes the call and closes. The next one is the server of `place`.
+    fn call_of_a_server_that_dies(is_repeatable: bool, command: &str) -> Result<u8, CallError> {
+        let place = place();
+        let dying = place.directory.path().join("dying");
+        let listener = std::os::unix::net::UnixListener::bind(&dying).unwrap();
+        std::fs::set_permissions(&dying, std::os::unix::fs::PermissionsExt::from_mode(0o600))
+            .unwrap();
+        let socket = dying.clone();
+        let died = thread::spawn(move || {
+            let (stream, _) = listener.accept().unwrap();
+            // Nothing listens any more before the call breaks.
+            drop(listener);
+            std::fs::remove_file(socket).unwrap();
+            receive::<CallerMessage>(&mut BufReader::new(&stream)).unwrap();
+        });
+        let sockets = [dying, place.directory.path().join("s")];
+        let calling = Calling { sockets: &sockets, patience: Calling::WAIT_MAX, is_repeatable };
+        let called = calling.call(&request(command), &mut || ());
+        died.join().unwrap();
+        called
+    }
+
+    #[test]
+    fn a_call_that_may_be_repeated_outlives_the_process_that_had_it() {
+        let called = call_of_a_server_that_dies(true, "on");
+        assert!(matches!(called, Ok(0)), "{called:?}");
+        let called = call_of_a_server_that_dies(false, "on");
+        assert!(matches!(called, Err(CallError::Broken)), "{called:?}");
     }
 
     #[test]
