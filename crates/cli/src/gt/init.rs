@@ -298,7 +298,7 @@ fn choose_checks(
     }
     for check in &suggested {
         rigs::add_check(town, rig.slug.as_str(), check)?;
-        printer.done(format!("✓ Work lands when {} passes: {}", check.name, check.command))?;
+        printer.done(format!("✓ Work lands only if {} passes: {}", check.name, check.command))?;
     }
     Ok(suggested)
 }

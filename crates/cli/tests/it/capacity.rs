@@ -127,7 +127,7 @@ fn the_reported_usage_of_an_agent_is_kept_and_counts() {
 
     let run = town.run_of("gt-a#1");
     assert_eq!((&run["tokens"], &run["cost"]), (&json!(600), &json!("0.25")));
-    assert_says(&town.gt(["run", "show", "gt-a#1"]).ok().stdout, &["600 tokens, 0.25 in money"]);
+    assert_says(&town.gt(["run", "show", "gt-a#1"]).ok().stdout, &["600 tokens, $0.25"]);
     scheduled(&town, &["gt-b"]);
     town.cycle().ok();
     assert_eq!(town.reasons("gt-b"), ["budget"]);

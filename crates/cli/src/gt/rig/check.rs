@@ -138,7 +138,7 @@ fn add(printer: &Printer, town: &Town, args: &AddCheckArgs) -> Result<(), CliErr
     }
     printer.done(if is_new {
         format!(
-            "✓ Work in the rig {} lands when {} passes: {}",
+            "✓ Work in the rig {} lands only if {} passes: {}",
             rig.slug, check.name, check.command
         )
     } else {
@@ -292,7 +292,7 @@ pub(super) fn suggest(
     if is_accepted {
         for check in suggestions {
             rigs::add_check(town, rig.slug.as_str(), check)?;
-            printer.done(format!("✓ Work lands when {} passes: {}", check.name, check.command))?;
+            printer.done(format!("✓ Work lands only if {} passes: {}", check.name, check.command))?;
         }
         return Ok(());
     }

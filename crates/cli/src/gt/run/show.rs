@@ -94,7 +94,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ShowArgs) -> Result<(), C
 fn used(usage: &Usage) -> String {
     let known = [
         usage.tokens.map(|tokens| format!("{tokens} tokens")),
-        usage.cost.map(|cost| format!("{cost} in money")),
+        usage.cost.map(|cost| format!("${cost}")),
         usage.peak_memory_mb.map(|mb| format!("{mb} MB of memory at most")),
     ];
     known.into_iter().flatten().collect::<Vec<_>>().join(", ")
