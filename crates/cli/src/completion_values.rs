@@ -18,7 +18,7 @@ use gt_town::{Actor, BeadFilter, Environment, StatusFilter, StoreOptions, System
 /// The variable by which a script of ours asks for completions.
 const VARIABLE: &str = "GT_COMPLETE";
 /// The values of `bd config` that mean something to this program.
-const BEAD_SETTINGS: [&str; 3] = ["export.auto", "status.custom", "types.custom"];
+const BEAD_SETTINGS: [&str; 4] = ["export.auto", "export.path", "status.custom", "types.custom"];
 /// The most candidates of a kind.
 const CANDIDATES_MAX: usize = 200;
 

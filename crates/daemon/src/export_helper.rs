@@ -69,7 +69,7 @@ fn try_lock(root: &Path) -> Result<Option<File>> {
 
 /// The helper: brings the file of the town up to date, until nothing changes any more.
 pub fn run(town: &Town) -> Result<()> {
-    let path = jsonl_path(town);
+    let path = jsonl_path(town)?;
     let mut written = None;
     while written != Some(last_number(town)?) {
         let Some(lock) = try_lock(town.root())? else { return Ok(()) };

@@ -400,7 +400,7 @@ fn exported_beads(town: &Town) -> Result<Option<HealthCheck>> {
     if !town.has_directory() || !town.read(is_automatic)? {
         return Ok(None);
     }
-    let path = jsonl_path(town);
+    let path = jsonl_path(town)?;
     Ok(Some(if is_changed_elsewhere(town)? {
         let detail = format!(
             "{} was changed by git or another program, and is not kept current until that is taken over",

@@ -21,7 +21,9 @@ use super::{
 
 /// The value that keeps the file current (`bd config set export.auto true`).
 pub const AUTOMATIC_EXPORT: &str = "export.auto";
-/// The file, from the root of a town.
+/// The value that names the file, from the root of the town, if it is not [`FILE`] there.
+pub const EXPORT_PATH: &str = "export.path";
+/// The file, from the root of a town or of a repository.
 const FILE: &str = ".beads/issues.jsonl";
 /// The state of the last write, in the directory of the town.
 const STATE: &str = "export.json";
@@ -43,8 +45,25 @@ pub fn is_automatic(reader: &Reader<'_>) -> Result<bool> {
 }
 
 /// The file of a town.
-pub fn jsonl_path(town: &Town) -> PathBuf {
-    town.root().join(FILE)
+pub fn jsonl_path(town: &Town) -> Result<PathBuf> {
+    let named = town.read(|reader| Ok(reader.setting(SettingScope::Beads, EXPORT_PATH)?))?;
+    Ok(town.root().join(named.as_deref().unwrap_or(FILE)))
+}
+
+/// The file in the repository around a directory outside of the town, if a rig has its work from there.
+pub fn jsonl_in_own_repository(town: &Town, directory: &Path) -> Result<Option<PathBuf>> {
+    if directory.starts_with(town.root()) {
+        return Ok(None);
+    }
+    let rigs = town.read(|reader| Ok(reader.rigs()?))?;
+    let rig = town.rig_at(&rigs, directory).filter(|rig| rig.repo.starts_with('/'));
+    Ok(rig.map(|rig| Path::new(&rig.repo).join(FILE)).filter(|path| has_directory(path)))
+}
+
+/// Whether the directory of the file exists, or could be made: a path may be one of another machine.
+fn has_directory(path: &Path) -> bool {
+    let exists = |directory: Option<&Path>| directory.is_some_and(Path::is_dir);
+    exists(path.parent()) || exists(path.parent().and_then(Path::parent))
 }
 
 /// The result of bringing the file up to date.
@@ -77,7 +96,7 @@ pub fn write_jsonl(town: &Town, path: &Path) -> Result<JsonlWrite> {
 
 /// Whether the file waits for [`sync_jsonl`], because git or another program has changed it.
 pub fn is_changed_elsewhere(town: &Town) -> Result<bool> {
-    let path = jsonl_path(town);
+    let path = jsonl_path(town)?;
     let known = read_state(town, &path).map(|last| last.fingerprint);
     Ok(fingerprint(&path)?.is_some_and(|found| Some(found) != known))
 }
@@ -157,6 +176,12 @@ fn write_beads(
     temporary: &Path,
     options: ExportOptions,
 ) -> Result<(u64, String)> {
+    if !has_directory(path) {
+        return Err(OperationError::rejected(format!(
+            "{} cannot be written here: its directory does not exist on this machine; bd config set export.path names another file",
+            path.display()
+        )));
+    }
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory).map_err(|source| failed("create", directory, source))?;
     }

@@ -19,8 +19,9 @@ pub use export::{ExportOptions, export, export_some};
 pub use import::{ImportOptions, import};
 pub use import_contents::{ImportContents, SourceKind};
 pub use jsonl_file::{
-    AUTOMATIC_EXPORT, JsonlWrite, install_merge_driver, is_automatic, is_changed_elsewhere,
-    jsonl_path, merge_jsonl, sync_jsonl, write_jsonl,
+    AUTOMATIC_EXPORT, EXPORT_PATH, JsonlWrite, install_merge_driver, is_automatic,
+    is_changed_elsewhere, jsonl_in_own_repository, jsonl_path, merge_jsonl, sync_jsonl,
+    write_jsonl,
 };
 pub use lines::LineFile;
 pub use rigs_and_settings::{KEPT_ACCOUNTS, KEPT_PAUSE};

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use gt_api::{OrderedMap, PairDocument};
-use gt_beads::interchange::AUTOMATIC_EXPORT;
+use gt_beads::interchange::{AUTOMATIC_EXPORT, EXPORT_PATH, jsonl_in_own_repository};
 use gt_core::settings::SettingKind;
 use gt_town::SettingScope;
 use gt_town::settings::{get_free, list_free, put_free};
@@ -53,13 +53,20 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ConfigArgs) -> Result<(),
     match &args.verb {
         ConfigVerb::Set { key, value } => {
             let is_export = key == AUTOMATIC_EXPORT;
-            if is_export {
-                SettingKind::Bool.canonical(value).map_err(|invalid| {
+            let is_on = is_export
+                && SettingKind::Bool.canonical(value).map_err(|invalid| {
                     CliError::request(format!("{AUTOMATIC_EXPORT}: {invalid}"))
-                })?;
+                })? == "true";
+            if is_on
+                && get_free(&town, SettingScope::Beads, EXPORT_PATH)?.is_none()
+                && let Some(path) = jsonl_in_own_repository(&town, &context.directory)?
+            {
+                let path = path.display().to_string();
+                put_free(&town, SettingScope::Beads, EXPORT_PATH, Some(&path))?;
+                printer.note(format!("{EXPORT_PATH} = {path}, with the beads of the whole town"));
             }
             put_free(&town, SettingScope::Beads, key, Some(value))?;
-            if is_export {
+            if is_export || key == EXPORT_PATH {
                 sync::begin(context, &town);
             }
             if printer.json() {

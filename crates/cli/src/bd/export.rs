@@ -81,7 +81,10 @@ fn watch(context: &CommandContext<'_>, town: &Town, path: Option<&Path>) -> Resu
             "there is no town here in which a file could be kept current",
         ));
     }
-    let path = path.map_or_else(|| jsonl_path(town), |path| context.directory.join(path));
+    let path = match path {
+        Some(path) => context.directory.join(path),
+        None => jsonl_path(town)?,
+    };
     let printer = context.printer;
     let mut written = None;
     loop {

@@ -51,7 +51,7 @@ fn town_with_file(context: &CommandContext<'_>) -> Option<Town> {
 }
 
 fn sync(context: &CommandContext<'_>, town: &Town) -> Result<(), CliError> {
-    let path = jsonl_path(town);
+    let path = jsonl_path(town)?;
     let (came_in, written) = sync_jsonl(town, &path)?;
     let count = match written {
         JsonlWrite::Written(count) => Some(count),
@@ -101,11 +101,14 @@ pub(super) fn begin(context: &CommandContext<'_>, town: &Town) {
         return;
     }
     let printer = context.printer;
-    match sync_jsonl(town, &jsonl_path(town)) {
+    let path = match jsonl_path(town) {
+        Ok(path) => path,
+        Err(error) => return printer.note(format!("bd sync: {error}")),
+    };
+    match sync_jsonl(town, &path) {
         Ok((Some(summary), _)) => {
             let (created, updated) =
                 (plural(summary.created, "new bead"), plural(summary.updated, "changed bead"));
-            let path = jsonl_path(town);
             printer.note(format!("took over {created} and {updated} of {}", path.display()));
         }
         Ok((None, _)) => {}
@@ -124,7 +127,10 @@ pub(super) fn called_by_git(context: &CommandContext<'_>, hook: &str) {
     let done = if takes_over {
         sync(context, &town)
     } else {
-        write_jsonl(&town, &jsonl_path(&town)).map(drop).map_err(CliError::from)
+        jsonl_path(&town)
+            .and_then(|path| write_jsonl(&town, &path))
+            .map(drop)
+            .map_err(CliError::from)
     };
     if let Err(error) = done {
         context.printer.note(format!("bd sync: {error}"));

@@ -97,6 +97,29 @@ fn a_file_that_git_changed_is_not_overwritten_but_taken_over() {
 }
 
 #[test]
+fn a_town_elsewhere_keeps_the_file_in_the_repository_of_its_rig() {
+    let place = nowhere();
+    let repo = place.in_dir(place.git_repository("repo"));
+    let town = place.root().join("town");
+    repo.gt(["install", town.to_str().unwrap()]).ok();
+    place.in_dir(&town).gt(["rig", "add", "web", repo.cwd().to_str().unwrap()]).ok();
+
+    let set = repo.bd(["config", "set", "export.auto", "true"]).ok();
+
+    assert_says(&set.stderr, &["export.path = ", "repo/.beads/issues.jsonl"]);
+    repo.bd(["create", "From the repository"]).ok();
+    wait_until("the bead is in the file", || records(&repo).len() == 1);
+    assert!(!town.join(".beads/issues.jsonl").exists());
+    let at = repo.cwd().join(".beads/issues.jsonl").display().to_string();
+    assert_says(&repo.bd(["sync"]).ok().stdout, &[&at, "is current"]);
+
+    // A directory of another machine is not made here.
+    repo.bd(["config", "set", "export.path", "/nonexistent/repo/.beads/issues.jsonl"]).ok();
+    assert_says(&refusal(&repo.bd(["sync"])), &["does not exist on this machine", "export.path"]);
+    assert!(!Path::new("/nonexistent").exists());
+}
+
+#[test]
 fn a_file_that_was_there_before_the_setting_is_kept_current() {
     let place = nowhere();
     let repo = place.in_dir(place.git_repository("repo"));

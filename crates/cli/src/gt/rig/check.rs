@@ -292,7 +292,8 @@ pub(super) fn suggest(
     if is_accepted {
         for check in suggestions {
             rigs::add_check(town, rig.slug.as_str(), check)?;
-            printer.done(format!("✓ Work lands only if {} passes: {}", check.name, check.command))?;
+            printer
+                .done(format!("✓ Work lands only if {} passes: {}", check.name, check.command))?;
         }
         return Ok(());
     }
