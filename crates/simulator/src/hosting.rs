@@ -594,7 +594,10 @@ impl SimulatedHostingClient<'_> {
     fn check_push(&self, commit: &Commit, branch: &str) {
         let simulation = self.machine.simulation;
         let is_recorded = simulation.read(|reader| {
-            for bead in &simulation.beads {
+            // The branch of a convoy has a request of the convoy itself.
+            let requests = reader.open_merge_requests()?;
+            let owners = requests.iter().map(|request| &request.id.bead);
+            for bead in simulation.beads.iter().chain(owners) {
                 let tips = reader.pull_request_tips(bead, branch)?;
                 if tips.iter().any(|tip| tip.is_ours() && tip.commit == commit.as_str()) {
                     return Ok(true);
