@@ -6,18 +6,21 @@ use gt_simulator::{Invariant, Planted, Stores, simulate};
 const SEEDS: u64 = 1000;
 
 /// The seeds that found rare faults the last time; the search begins with them, which saves minutes.
-const FOUND_BY: [(Planted, u64); 11] = [
-    (Planted::AnswersTwice, 3),
-    (Planted::CapOutsideTransaction, 6),
-    (Planted::ConvoyCapIgnored, 70),
+const FOUND_BY: [(Planted, u64); 14] = [
+    (Planted::AnswersStranger, 6),
+    (Planted::AnswersTwice, 6),
+    (Planted::ApprovalCarriedOver, 12),
+    (Planted::CapOutsideTransaction, 40),
+    (Planted::ConvoyLandsEarly, 43),
     (Planted::EarlierIgnored, 5),
-    (Planted::GoneHostLands, 35),
-    (Planted::LandsWhenMerged, 22),
-    (Planted::LimitIgnored, 7),
-    (Planted::PauseOutsideTransaction, 77),
+    (Planted::EpochIgnored, 5),
+    (Planted::LandsWhenMerged, 8),
+    (Planted::OpensTwice, 8),
+    (Planted::PauseOutsideTransaction, 81),
+    (Planted::RevertClosesBead, 17),
     (Planted::StandingOutsideTransaction, 216),
     (Planted::TreeIgnored, 96),
-    (Planted::TrustsOwnClock, 37),
+    (Planted::TrustsOwnClock, 18),
 ];
 
 /// The simulation finds the planted fault, and names the violated invariant. Which seed finds it changes with every
