@@ -15,9 +15,14 @@ pub(crate) fn nowhere() -> Sandbox {
 /// A new town; commands run in it. With `TEST_ENGINE=postgres` its records are on a server, so that
 /// the whole suite can be run there too.
 pub(crate) fn town() -> Sandbox {
+    if is_on_server() { town_on_server() } else { town_on_file() }
+}
+
+/// Whether towns of tests have their records on a server.
+pub(crate) fn is_on_server() -> bool {
     #[expect(clippy::disallowed_methods, reason = "the product does not look at it")]
     let engine = std::env::var("TEST_ENGINE");
-    if engine.as_deref() == Ok("postgres") { town_on_server() } else { town_on_file() }
+    engine.as_deref() == Ok("postgres")
 }
 
 /// A new town with its records in a file of its own.
