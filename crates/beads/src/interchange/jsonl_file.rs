@@ -10,6 +10,8 @@ use gt_core::record_merge::merge_records;
 use gt_core::settings::SettingKind;
 use gt_executors::git;
 use gt_store::{Reader, SettingScope};
+use gt_town::settings::BEADS_FILE;
+pub use gt_town::settings::EXPORT_PATH;
 use gt_town::town::DIRECTORY;
 use gt_town::{OperationError, Result, Town, with_causes};
 use sha2::{Digest as _, Sha256};
@@ -21,10 +23,6 @@ use super::{
 
 /// The value that keeps the file current (`bd config set export.auto true`).
 pub const AUTOMATIC_EXPORT: &str = "export.auto";
-/// The value that names the file, from the root of the town, if it is not [`FILE`] there.
-pub const EXPORT_PATH: &str = "export.path";
-/// The file, from the root of a town or of a repository.
-const FILE: &str = ".beads/issues.jsonl";
 /// The state of the last write, in the directory of the town.
 const STATE: &str = "export.json";
 /// Held while the file is compared and replaced, in the directory of the town.
@@ -47,7 +45,7 @@ pub fn is_automatic(reader: &Reader<'_>) -> Result<bool> {
 /// The file of a town.
 pub fn jsonl_path(town: &Town) -> Result<PathBuf> {
     let named = town.read(|reader| Ok(reader.setting(SettingScope::Beads, EXPORT_PATH)?))?;
-    Ok(town.root().join(named.as_deref().unwrap_or(FILE)))
+    Ok(town.root().join(named.as_deref().filter(|path| !path.is_empty()).unwrap_or(BEADS_FILE)))
 }
 
 /// The file in the repository around a directory outside of the town, if a rig has its work from there.
@@ -57,7 +55,7 @@ pub fn jsonl_in_own_repository(town: &Town, directory: &Path) -> Result<Option<P
     }
     let rigs = town.read(|reader| Ok(reader.rigs()?))?;
     let rig = town.rig_at(&rigs, directory).filter(|rig| rig.repo.starts_with('/'));
-    Ok(rig.map(|rig| Path::new(&rig.repo).join(FILE)).filter(|path| has_directory(path)))
+    Ok(rig.map(|rig| Path::new(&rig.repo).join(BEADS_FILE)).filter(|path| has_directory(path)))
 }
 
 /// Whether the directory of the file exists, or could be made: a path may be one of another machine.

@@ -113,6 +113,8 @@ fn a_town_elsewhere_keeps_the_file_in_the_repository_of_its_rig() {
     let at = repo.cwd().join(".beads/issues.jsonl").display().to_string();
     assert_says(&repo.bd(["sync"]).ok().stdout, &[&at, "is current"]);
 
+    let other = refusal(&repo.bd(["config", "set", "export.path", "/etc/profile"]));
+    assert_says(&other, &["does not end in .beads/issues.jsonl"]);
     // A directory of another machine is not made here.
     repo.bd(["config", "set", "export.path", "/nonexistent/repo/.beads/issues.jsonl"]).ok();
     assert_says(&refusal(&repo.bd(["sync"])), &["does not exist on this machine", "export.path"]);

@@ -5,7 +5,7 @@
 //!
 //! # Invariants
 //!
-//! - A call never reaches the store by another way: without an answer it fails.
+//! - A call never reaches the store by another way: without an answer it fails, or, if it may be done twice, is made again.
 //! - A process of another user is not served, and is not asked.
 //! - A file that a worker names is opened by the worker's own process.
 //! - Input that cannot be understood ends its own call and nothing else.

@@ -299,8 +299,21 @@ pub fn check_free(scope: SettingScope, key: &str, value: &str) -> Result<()> {
     if scope == SettingScope::Beads && key == CUSTOM_STATUSES {
         custom_statuses(value)?;
     }
+    let is_named = scope == SettingScope::Beads && key == EXPORT_PATH && !value.is_empty();
+    if is_named && !Path::new(value).ends_with(BEADS_FILE) {
+        let shown = value.escape_debug();
+        return Err(
+            Invalid(format!("{EXPORT_PATH}: \"{shown}\" does not end in {BEADS_FILE}")).into()
+        );
+    }
     Ok(())
 }
+
+/// The key under which `bd config` keeps the place of the file of beads. Its value ends in [`BEADS_FILE`], because an import may
+/// bring one, and no other file must be replaced.
+pub const EXPORT_PATH: &str = "export.path";
+/// The file of beads, from the root of a town or of a repository.
+pub const BEADS_FILE: &str = ".beads/issues.jsonl";
 
 /// The key under which `bd config` keeps the statuses of a team's own.
 pub const CUSTOM_STATUSES: &str = "status.custom";
