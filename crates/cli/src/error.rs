@@ -37,6 +37,11 @@ impl CliError {
         Self::Request(message.into())
     }
 
+    /// Whether the command failed because the store was away, so that it may work in a moment.
+    pub(crate) fn is_store_away(&self) -> bool {
+        matches!(self, Self::Operation(error) if error.may_pass())
+    }
+
     /// Further lines for people, under the message.
     pub(crate) fn detail_lines(&self) -> Vec<String> {
         match self {

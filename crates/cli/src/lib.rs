@@ -265,6 +265,9 @@ fn refused_to_worker(
 ) -> Option<u8> {
     let (verb, below) = matches.as_ref().ok()?.subcommand()?;
     served::current()?;
+    if is_repeatable_home_call(is_bd, verb, below.subcommand_name()) {
+        served::allow_repeat();
+    }
     let refused = admit_home_call(is_bd, verb, below.subcommand_name()).err()?;
     let json = arguments.iter().any(|argument| argument == "--json");
     Printer::new(json, false, environment).failure(&CliError::request(refused.to_string()));
@@ -289,7 +292,9 @@ fn finish(printer: &Printer, result: Result<(), CliError>) -> u8 {
             }
         },
         Err(error) => {
-            printer.failure(&error);
+            if let Some(error) = served::withhold(error) {
+                printer.failure(&error);
+            }
             FAILURE
         }
     }

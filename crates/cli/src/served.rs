@@ -3,12 +3,12 @@
 //! A command of this process has its standard streams and its working directory. A command of a worker that calls us has
 //! those of its caller, and runs on a thread of its own: [`ServedCall`] is the state of that thread.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _, Read, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gt_execution::merge_queue::{ProcessOwner, owner_of_caller};
 use gt_execution::runs::{
@@ -19,7 +19,11 @@ use gt_town::{Environment, Town};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::error::CliError;
-use crate::output::Printer;
+use crate::output::{self, Printer};
+
+/// How long a command of a worker waits for a store that is away, and how long apart it tries again.
+const STORE_WAIT_MAX: Duration = Duration::from_mins(10);
+const STORE_RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A command that this thread carries out for a worker.
 pub(crate) struct ServedCall {
@@ -29,6 +33,10 @@ pub(crate) struct ServedCall {
     input: RefCell<Box<dyn Read + Send>>,
     output: CallerOutput,
     files: CallerFiles,
+    /// Whether the command may be carried out twice, as far as its arguments were read.
+    is_repeatable: Cell<bool>,
+    /// Why the command is to be tried again.
+    withheld: RefCell<Option<CliError>>,
 }
 
 thread_local! {
@@ -186,6 +194,24 @@ pub(crate) fn wait_for_reader_end(time: Duration) -> io::Result<bool> {
     }
 }
 
+/// Notes that the command of a worker may be carried out twice.
+pub(crate) fn allow_repeat() {
+    if let Some(call) = current() {
+        call.is_repeatable.set(true);
+    }
+}
+
+/// Keeps the error of a worker's command that is tried again because the store was away; gives back any other.
+pub(crate) fn withhold(error: CliError) -> Option<CliError> {
+    match current() {
+        Some(call) if call.is_repeatable.get() && error.is_store_away() => {
+            call.withheld.replace(Some(error));
+            None
+        }
+        _ => Some(error),
+    }
+}
+
 struct ServedInput(Rc<ServedCall>);
 
 impl Read for ServedInput {
@@ -222,26 +248,57 @@ impl CommandService {
     }
 }
 
-impl CallRunner for CommandService {
-    fn run(&self, request: CallRequest, streams: CallStreams) -> u8 {
-        let CallStreams { input, output, files } = streams;
-        let call = ServedCall {
-            town: self.town.clone(),
-            directory: RefCell::new(request.directory.clone().map(PathBuf::from)),
-            input: RefCell::new(input),
-            output,
-            files,
-        };
-        CURRENT.set(Some(Rc::new(call)));
-        let status = match admit_call(&self.town, &self.environment, &request) {
+impl CommandService {
+    /// Carries out the command of the current call once.
+    fn carry_out(&self, request: &CallRequest) -> u8 {
+        match admit_call(&self.town, &self.environment, request) {
             Ok((arguments, environment)) => {
                 let words = std::iter::once("gt".to_owned()).chain(arguments).map(OsString::from);
                 crate::run_command(&words.collect::<Vec<_>>(), environment)
             }
             Err(error) => {
-                let json = request.arguments.iter().any(|argument| argument == "--json");
-                Printer::new(json, false, &self.environment).failure(&error.into());
+                // Nothing was begun, so every command may be tried again.
+                allow_repeat();
+                if let Some(error) = withhold(error.into()) {
+                    self.fail(request, &error);
+                }
                 crate::FAILURE
+            }
+        }
+    }
+
+    fn fail(&self, request: &CallRequest, error: &CliError) {
+        let json = request.arguments.iter().any(|argument| argument == "--json");
+        Printer::new(json, false, &self.environment).failure(error);
+    }
+}
+
+impl CallRunner for CommandService {
+    fn run(&self, request: CallRequest, streams: CallStreams) -> u8 {
+        let CallStreams { input, output, files } = streams;
+        let call = Rc::new(ServedCall {
+            town: self.town.clone(),
+            directory: RefCell::new(request.directory.clone().map(PathBuf::from)),
+            input: RefCell::new(input),
+            output,
+            files,
+            is_repeatable: Cell::new(false),
+            withheld: RefCell::new(None),
+        });
+        CURRENT.set(Some(Rc::clone(&call)));
+        let began = Instant::now();
+        let mut is_told = false;
+        let status = loop {
+            call.is_repeatable.set(false);
+            let status = self.carry_out(&request);
+            let Some(error) = call.withheld.take() else { break status };
+            if !std::mem::replace(&mut is_told, true) {
+                output::tell(&format!("waiting for the store: {}", error.chain()));
+            }
+            if began.elapsed() >= STORE_WAIT_MAX || call.output.0.wait_for_end(STORE_RETRY_INTERVAL)
+            {
+                self.fail(&request, &error);
+                break crate::FAILURE;
             }
         };
         CURRENT.set(None);

@@ -22,6 +22,7 @@ use gt_execution::trees::{PURGE_NOTICE_PERIOD, delete_for_good, is_due_soon};
 use gt_scheduling::processes::{LocalProcesses, ProcessProbe as _};
 use gt_town::hosts::host_of;
 use gt_town::settings::{file_layers, history_kept, layers, layers_over};
+use gt_town::tree_paths::shared_repository;
 use gt_town::{OperationError, Result, Town};
 
 /// The first argument that makes a program the helper; the town follows.
@@ -35,6 +36,9 @@ const RUNS_AT_ONCE: usize = 500;
 
 /// The outputs of younger checks are not removed to make room: a merge request may name them.
 const CHECK_LOG_AGE_MIN: Duration = Duration::from_hours(24);
+
+/// Younger commits that the merge queue built are kept: a request for them may just be made.
+const CANDIDATE_AGE_MIN: Duration = Duration::from_hours(24);
 
 /// How often retention runs.
 const RETENTION_INTERVAL: Duration = Duration::from_hours(24);
@@ -100,6 +104,7 @@ pub fn apply_retention(town: &Town) -> Result<RetentionResult> {
     let runs = forget_run_files(town)?;
     let before = town.read(|reader| logs_forgotten_before(town, reader, &files))?;
     let check_logs = forget_check_logs(town, before)?;
+    forget_candidates(town)?;
     let events = forget_events(town)?;
     Ok(RetentionResult { announced, purged, messages, events, runs, check_logs })
 }
@@ -168,6 +173,23 @@ fn remove_run_files(town: &Town, before: Timestamp, is_enough: impl Fn() -> bool
         }
     }
     Ok(gone)
+}
+
+/// Deletes the references that keep commits of merge requests which have ended, in the repositories on this machine. A repository
+/// that cannot be read keeps them; it is repaired when it is used next.
+fn forget_candidates(town: &Town) -> Result<()> {
+    let (rigs, open) = town.read(|reader| Ok((reader.rigs()?, reader.open_merge_requests()?)))?;
+    let before = town.now().minus(CANDIDATE_AGE_MIN).as_nanos() / 1_000_000_000;
+    for rig in rigs {
+        let of_rig = || open.iter().filter(|request| request.rig == rig.slug);
+        // A candidate that is being landed is named after its base.
+        let is_used = of_rig().any(|request| request.state.moves_by_itself());
+        if let Some(repository) = shared_repository(town, &rig).filter(|_| !is_used) {
+            let beads: Vec<&str> = of_rig().map(|request| request.id.bead.as_str()).collect();
+            let _ = repository.forget_candidates(before, &beads);
+        }
+    }
+    Ok(())
 }
 
 /// Whether a run is over, and its bead closed or worked on by a later run. A run that the store does not know any more is

@@ -11,7 +11,7 @@ const SAMPLES = Number(process.env.DECK_SAMPLES ?? 200);
 const CHURN_MINUTES = Number(process.env.DECK_MINUTES ?? 10);
 const IDLE_SECONDS = Number(process.env.DECK_IDLE_SECONDS ?? 30);
 const TICKS_PER_SECOND = 100;
-/** How long the page is left alone before answers are measured. */
+/** How long the page is left alone before answers and the idle server are measured. */
 const QUIET_MS = 5000;
 /** The page works so long before its first look, so that the browser has compiled what runs often. */
 const WARM_UP_MS = 60_000;
@@ -187,6 +187,8 @@ try {
   }
   summary("event to pixel", latencies);
 
+  // What the last event led to is over.
+  await new Promise((resume) => setTimeout(resume, QUIET_MS));
   const before = serverSeconds();
   await new Promise((resume) => setTimeout(resume, IDLE_SECONDS * 1000));
   console.log(`server with one open page and no events: ${((100 * (serverSeconds() - before)) / IDLE_SECONDS).toFixed(3)} % of a core`);

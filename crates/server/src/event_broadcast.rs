@@ -18,6 +18,8 @@ const BEHIND_MAX: usize = 2048;
 const LOG_POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// How often the log is read while no client listens, while a bell rings, or while its file looks as before.
 const IDLE_LOG_POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// The same once its file has looked alike at two looks in a row, so that no commit can be hidden in it.
+const OLD_MARK_POLL_INTERVAL: Duration = Duration::from_secs(15);
 /// The pause before a store that cannot be read is tried again.
 const STORE_RETRY_DELAY: Duration = Duration::from_secs(1);
 
@@ -146,11 +148,20 @@ impl EventBroadcast {
 
     fn follow(&self, town: &Town, from: u64) {
         let mut follower = EventFollower::after(from, EventFilter::default());
+        // The mark of the last look, if nothing was heard for a while after it.
+        let mut old_mark = None;
         while !self.stopped.load(Ordering::Relaxed) {
             // Before the log is read, so that a commit meanwhile makes a difference.
             let mark = town.store().change_mark();
             match follower.next(town) {
-                Ok(events) if events.is_empty() => self.wait_for_commit(town, mark.as_ref()),
+                Ok(events) if events.is_empty() => {
+                    // Two commits within a tick of the clock leave one mark. One that is still the same is older than that.
+                    let is_old = mark.is_some() && mark == old_mark;
+                    let limit =
+                        if is_old { OLD_MARK_POLL_INTERVAL } else { IDLE_LOG_POLL_INTERVAL };
+                    let was_quiet = self.wait_for_commit(town, mark.as_ref(), limit);
+                    old_mark = mark.filter(|_| was_quiet);
+                }
                 Ok(events) => self.broadcast(&events),
                 // A request hears why. Nothing is lost: the events are read when the store is back.
                 Err(_) => {
@@ -160,16 +171,18 @@ impl EventBroadcast {
         }
     }
 
-    /// Waits until there may be events. A file that looks as before is not read, up to the longer interval.
-    fn wait_for_commit(&self, town: &Town, mark: Option<&ChangeMark>) {
+    /// Waits until there may be events. A file that looks as before is not read, up to this limit; returns whether it was reached.
+    fn wait_for_commit(&self, town: &Town, mark: Option<&ChangeMark>, limit: Duration) -> bool {
         let mut waited = Duration::ZERO;
         loop {
-            let limit = self.wait_limit();
-            let is_rung = self.bell.wait(limit);
-            waited += limit;
-            let is_due = mark.is_none() || waited >= IDLE_LOG_POLL_INTERVAL;
-            if is_rung || is_due || town.store().change_mark().as_ref() != mark {
-                return;
+            let pause = self.wait_limit();
+            let is_rung = self.bell.wait(pause);
+            waited += pause;
+            if is_rung || mark.is_none() || town.store().change_mark().as_ref() != mark {
+                return false;
+            }
+            if waited >= limit {
+                return true;
             }
         }
     }

@@ -106,11 +106,12 @@ pub fn other_host_of(town: &Town, rig: &RigSlug, host: &str) -> Result<Option<St
     Ok(Some(name).filter(|name| !name.is_empty() && !is_host_named(host, name)))
 }
 
-/// Whether a host of the town has this name.
+/// Whether a host of the town has this name. This one has it also before its daemon was started for the first time.
 pub fn is_known(town: &Town, name: &str) -> Result<bool> {
     let hosts = town.read(|reader| Ok(reader.hosts()?))?;
     let full_name = |host: &HostRow| format!("{}/{}", host.name, host.id);
-    Ok(hosts.iter().any(|(host, _)| is_host_named(&full_name(host), name)))
+    let is_named = hosts.iter().any(|(host, _)| is_host_named(&full_name(host), name));
+    Ok(is_named || is_host_named(&host_of(town)?, name))
 }
 
 /// Refuses an identity that another host uses: each would declare the runs of the other lost.

@@ -356,6 +356,13 @@ fn check(
     let runs: Vec<&Value> = runs.as_array().into_iter().flatten().collect();
     let count = |state: &str| runs.iter().filter(|run| run["state"] == state).count();
     assert_eq!(count("done"), ids.len(), "each bead has one run that is done");
+    // Its agents do nothing wrong, so the last words of one that failed say what the fleet did to it.
+    for run in runs.iter().filter(|run| run["state"] == "failed") {
+        let id = run["id"].as_str().unwrap_or_default();
+        let shown = host.gt(&["run", "show", id]);
+        let said = host.gt(&["run", "log", id]);
+        writeln!(out, "{id} failed:\n{}{}", shown.stdout, said.stdout)?;
+    }
     host.gt(&["store", "check"]).ok();
     writeln!(
         out,

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use gt_api::SettingDocument;
 use gt_core::settings::{Resolved, SettingName, SettingOrigin, shown};
 use gt_server::{Bind, DEFAULT_PORT};
-use gt_town::{Town, settings};
+use gt_town::{Town, hosts, settings};
 
 use crate::context::CommandContext;
 use crate::error::CliError;
@@ -108,6 +108,14 @@ pub(super) fn set(printer: &Printer, town: &Town, key: &str, value: &str) -> Res
     note_unused(printer, town, Some(name.as_str()))?;
     if let Some(told) = settings::lacks_hosting(town, &name)? {
         printer.note(format!("warning: {told}"));
+    }
+    if let Some(rig) = name.as_str().strip_prefix("rig.").and_then(|it| it.strip_suffix(".host"))
+        && !value.is_empty()
+        && !hosts::is_known(town, &value)?
+    {
+        printer.note(format!(
+            "warning: no host of this town is called {value} (gt host list names them), so nothing of {rig} starts"
+        ));
     }
     if name.as_str() == "serve.bind"
         && !value.is_empty()

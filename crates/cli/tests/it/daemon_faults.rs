@@ -213,6 +213,31 @@ fn it_outlives_a_restart_of_the_database_server() {
 }
 
 #[test]
+fn a_worker_that_calls_while_the_database_server_is_away_waits_for_it() {
+    let cluster = Cluster::start("");
+    let town = town_on(&format!("{}?reconnect_wait=100ms", cluster.url("postgres")));
+    town.gt(["rig", "add", "web"]).ok();
+    let done = format!("'{}' done > $stage/said 2> $stage/noted", town.gt_path().display());
+    set_agent(&town, &format!("wait_for go; {done} || exit 3"));
+    town.gt(["config", "set", "scheduler.max_polecats", "1"]).ok();
+    town.gt(["up"]).ok();
+    sling(&town, &["we-a"]);
+    town.wait_for_agent("we-a#1");
+
+    cluster.stop();
+    town.allow("go");
+    let noted = || fs::read_to_string(town.stage("noted")).unwrap_or_default();
+    wait_until("the worker is told", || noted().contains("waiting for the store: "));
+    cluster.start_server();
+
+    wait_for_status(&town, "we-a", "closed");
+    assert_eq!(town.states("we-a"), ["done"]);
+    assert_says(&fs::read_to_string(town.stage("said")).unwrap(), &["we-a#1 is done"]);
+    assert_eq!(noted().lines().count(), 1, "{}", noted());
+    town.gt(["down"]).ok();
+}
+
+#[test]
 fn a_daemon_whose_town_was_removed_ends() {
     let town = town_with_daemon(1, "exit 0");
     let daemon = process(&town);

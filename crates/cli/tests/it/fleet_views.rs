@@ -65,6 +65,11 @@ fn doctor_looks_at_the_hosts_of_a_town_together() {
 fn the_fleet_of_a_town_on_a_file_is_one_host() {
     let town = town_on_file();
     assert_says(&town.gt(["doctor", "--fleet"]).ok().stdout, &["this host is the only one"]);
+    town.gt(["rig", "add", "web"]).ok();
+    let told = town.gt(["config", "set", "rig.web.host", "forge"]).ok().stderr;
+    assert_says(&told, &["no host of this town is called forge"]);
+    let own = town.gt_json(&["host", "show"])["name"].as_str().unwrap().to_owned();
+    assert_eq!(town.gt(["config", "set", "rig.web.host", &own]).ok().stderr, "");
 }
 
 #[test]

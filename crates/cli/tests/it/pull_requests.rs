@@ -814,5 +814,17 @@ fn the_branch_of_a_convoy_comes_to_its_base_by_a_pull_request() {
         assert_eq!(town.gt_json(&["convoy", "status", convoy])["close_reason"], "landed");
         assert_eq!(town.origin_references(), ["refs/heads/main"], "{way}");
         assert_eq!(town.landed_file("milk").as_deref(), Some("milk\n"));
+
+        // A bead of it is undone in the same way.
+        town.gt(["mq", "revert", "we-a", "-m", "too bitter"]).ok();
+        town.gt(["mq", "run"]).ok();
+        assert_eq!(hosted.state("we-a"), "held: pull_request", "{way}");
+        let undoing = service.pull_requests();
+        assert_eq!((undoing.len(), &undoing[2]["base"]), (3, &json!("main")));
+        service.person(["merge", "3", way]);
+        hosted.sync();
+        assert_eq!(town.landed_file("tea"), None, "{way}");
+        assert_eq!(town.landed_file("milk").as_deref(), Some("milk\n"));
+        assert_eq!(town.show("we-a")["status"], "open");
     }
 }

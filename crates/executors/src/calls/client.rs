@@ -76,7 +76,7 @@ impl Calling<'_> {
         }
     }
 
-    /// `has_answered` becomes true with the first message of the server.
+    /// `has_answered` becomes true with the first message of the server, notes to people aside.
     fn call_once(
         &self,
         request: &CallRequest,
@@ -94,7 +94,9 @@ impl Calling<'_> {
         let mut files = OwnFiles::default();
         loop {
             let received = receive::<CallReply>(&mut from);
-            *has_answered |= matches!(received, Ok(Some(_)));
+            let is_note =
+                matches!(received, Ok(Some((CallReply::Said { stream: OutputStream::Error }, _))));
+            *has_answered |= !is_note && matches!(received, Ok(Some(_)));
             match received {
                 Ok(Some((CallReply::Said { stream, .. }, payload))) => {
                     // A closed output is no failure of the command.

@@ -162,6 +162,29 @@ impl Repository {
         self.own_call("delete a candidate").args(["update-ref", "-d", &reference]).done().map(drop)
     }
 
+    /// Deletes the references of candidates whose commit is from before this time, in seconds since 1970, and whose name has none of
+    /// these words in it; says how many.
+    pub fn forget_candidates(&self, before: i64, wanted: &[&str]) -> Result<u64, GitError> {
+        let wanted: Vec<String> = wanted.iter().map(|word| escaped_reference("", word)).collect();
+        let listed = self
+            .own_call("list candidates")
+            .args(["for-each-ref", "--format=%(committerdate:unix) %(refname)", CANDIDATES])
+            .done()?;
+        let listed = String::from_utf8_lossy(&listed);
+        let old = listed.lines().filter_map(|line| {
+            let (committed, reference) = line.split_once(' ')?;
+            let is_old = committed.parse::<i64>().is_ok_and(|committed| committed < before);
+            let is_wanted = wanted.iter().any(|word| reference.contains(word));
+            (is_old && !is_wanted).then(|| format!("delete {reference}\n"))
+        });
+        let old: Vec<String> = old.collect();
+        if !old.is_empty() {
+            let delete = self.own_call("delete candidates").args(["update-ref", "--stdin"]);
+            delete.input(old.concat()).done()?;
+        }
+        Ok(old.len() as u64)
+    }
+
     fn keep_candidate(
         &self,
         id: &str,

@@ -83,10 +83,12 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ListArgs) -> Result<(), C
     let now = town.now();
     // Costs take room that titles need.
     let has_cost = found.iter().any(|one| one.run.usage.cost.is_some());
+    let has_hosts = found.iter().any(|one| one.run.host_name() != found[0].run.host_name());
     let mut names = vec!["RUN", "STATE", "FOR", "STEPS", "AGENT", "BEGUN"];
+    names.extend(has_hosts.then_some("HOST"));
     names.extend(has_cost.then_some("COST"));
     names.push("TITLE");
-    let mut table = Table::with_header(&names).droppable(&["BEGUN", "STEPS", "COST"]);
+    let mut table = Table::with_header(&names).droppable(&["BEGUN", "STEPS", "COST", "HOST"]);
     for ListedRun { run, title, progress, unknown } in &found {
         let title = unknown.as_ref().map(|why| format!("{title} ({why})")).unwrap_or(title.clone());
         let mut row = vec![
@@ -97,6 +99,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ListArgs) -> Result<(), C
             Cell::new(run.agent.as_str()),
             Cell::new(ago(run.created_at, now)),
         ];
+        row.extend(has_hosts.then(|| Cell::new(run.host_name())));
         row.extend(
             has_cost.then(|| Cell::new(run.usage.cost.map(Money::dollars).unwrap_or_default())),
         );
