@@ -68,7 +68,7 @@ fn the_fleet_of_a_town_on_a_file_is_one_host() {
     town.gt(["rig", "add", "web"]).ok();
     let told = town.gt(["config", "set", "rig.web.host", "forge"]).ok().stderr;
     assert_says(&told, &["no host of this town is called forge"]);
-    let own = town.gt_json(&["host", "show"])["name"].as_str().unwrap().to_owned();
+    let own = town.gt_json(&["host", "show"])["host"].as_str().unwrap().to_owned();
     assert_eq!(town.gt(["config", "set", "rig.web.host", &own]).ok().stderr, "");
 }
 
