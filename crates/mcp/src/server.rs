@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 use gt_core::MessageId;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
-    CustomResult, ErrorCode, Implementation, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-    ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
-    ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig, SubscribeRequestParams,
-    SubscriptionFilter, Tool, ToolAnnotations, UnsubscribeRequestParams,
+    CustomResult, ErrorCode, Implementation, InitializeRequestParams, InitializeResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource,
+    ResourceContents, ResourceTemplate, ResourceUpdatedNotificationParam, ServerCapabilities,
+    ServerConfig, SubscribeRequestParams, SubscriptionFilter, Tool, ToolAnnotations,
+    UnsubscribeRequestParams,
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -189,6 +190,18 @@ fn tool_of(definition: ToolDefinition) -> Tool {
     tool
 }
 
+/// What a caller reads of its role before it asks for the tools.
+fn instructions(role: McpRole) -> &'static str {
+    match role {
+        McpRole::Worker => {
+            "You are the worker of one run. Call next first, and done when your work is finished."
+        }
+        McpRole::Operator => {
+            "Work for coding agents: find, plan, sling and launch it; inbox says what needs a decision."
+        }
+    }
+}
+
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
@@ -197,17 +210,22 @@ impl ServerHandler for McpServer {
             .enable_resources_subscribe()
             .build();
         let version = env!("CARGO_PKG_VERSION");
-        let instructions = match self.fixed.as_ref().map(|caller| caller.role) {
-            Some(McpRole::Worker) => {
-                "You are the worker of one run. Call next first, and done when your work is finished."
-            }
-            Some(McpRole::Operator) | None => {
-                "Work for coding agents: find, plan, sling and launch it; inbox says what needs a decision."
-            }
-        };
+        let role = self.fixed.as_ref().map_or(McpRole::Operator, |caller| caller.role);
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("gt", version))
-            .with_instructions(instructions)
+            .with_instructions(instructions(role))
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        // Over HTTP, the token of the request says who calls.
+        let caller = self.caller(&context)?;
+        let negotiated = self.negotiate_initialize(&request)?;
+        context.peer.set_peer_info(request);
+        Ok(negotiated.with_instructions(instructions(caller.role)))
     }
 
     async fn on_custom_request(

@@ -296,7 +296,8 @@ fn detail(event: &Event, details: &EventPayload) -> String {
         EventPayload::Unscheduled(ended)
         | EventPayload::CircuitBroken(ended)
         | EventPayload::Quarantined(ended) => {
-            joined(&[&ended.context, &ended.reason, ended.why.as_deref().unwrap_or_default()])
+            let why = local_times(ended.why.as_deref().unwrap_or_default());
+            joined(&[&ended.context, &ended.reason, &why])
         }
         EventPayload::RunStarting(taken)
         | EventPayload::Dispatched(taken)
@@ -306,7 +307,7 @@ fn detail(event: &Event, details: &EventPayload) -> String {
         | EventPayload::RunDone(ended)
         | EventPayload::RunFailed(ended)
         | EventPayload::RunLost(ended)
-        | EventPayload::RunCancelled(ended) => joined(&[run, &ended.reason]),
+        | EventPayload::RunCancelled(ended) => joined(&[run, &local_times(&ended.reason)]),
         EventPayload::Escalated(_) => run.to_owned(),
         EventPayload::RunUsed(used) => {
             let tokens = used.tokens.map(|tokens| format!("{tokens} tokens")).unwrap_or_default();

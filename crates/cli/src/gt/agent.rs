@@ -162,7 +162,7 @@ fn show(context: &CommandContext<'_>, name: &str) -> Result<(), CliError> {
     }
     let runtime = &known.runtime;
     printer.heading(runtime.name.as_str(), &format!("  {}", runtime.description))?;
-    let mut table = Table::new();
+    let mut table = Table::wrapped();
     let mut row = |name: &str, value: &str| {
         if !value.is_empty() {
             table.row(vec![Cell::bold(name), Cell::new(value)]);

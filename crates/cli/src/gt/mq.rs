@@ -389,7 +389,7 @@ fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), Cl
     } = story;
     print_daemon_absence(printer, absence)?;
     printer.heading(&request.id.to_string(), &format!("  {title}"))?;
-    let mut table = Table::new();
+    let mut table = Table::wrapped();
     let mut row = |name: &str, value: String| {
         if !value.is_empty() {
             table.row(vec![Cell::bold(name), Cell::new(value)]);

@@ -99,7 +99,7 @@ fn show(context: &CommandContext<'_>, args: &ShowArgs) -> Result<(), CliError> {
     }
     let git = format!("git -C {}", repository.display());
     printer.heading(&rescued.run.to_string(), &format!("  saved from {}", rescued.rig))?;
-    let mut table = Table::new();
+    let mut table = Table::wrapped();
     for (name, value) in [
         ("commit", short_commit(&rescued.commit).to_owned()),
         ("reference", rescued.reference.clone()),

@@ -220,7 +220,7 @@ fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), Cl
     let RequestStory { request, title, .. } = story;
     let change = merge_queue::change_size(town, &request)?;
     printer.heading(&request.id.to_string(), &format!("  {title}"))?;
-    let mut table = Table::new();
+    let mut table = Table::wrapped();
     for (name, value) in [
         ("state", request.state.to_string()),
         ("needs a review", merge_queue::review_reason(town, &request)?),

@@ -245,8 +245,13 @@ fn scheduled(context: &SlingContext, now: Timestamp) -> String {
 }
 
 fn told(run: &Run, now: Timestamp) -> String {
-    let reason = run.explanation();
+    let reason = local_times(&run.explanation());
     let reason = if reason.is_empty() { reason } else { format!(": {reason}") };
     let when = ago(run.ended_at.unwrap_or(run.created_at), now);
-    format!("{} {} {when}{reason} (gt run log {})", run.id, run.state_name(), run.id)
+    // What an agent prints that asked for its work is not kept.
+    let more = match run.executor {
+        ExecutorKind::Pull => format!("gt work show {}", run.id.bead),
+        _ => format!("gt run log {}", run.id),
+    };
+    format!("{} {} {when}{reason} ({more})", run.id, run.state_name())
 }

@@ -1,9 +1,10 @@
 //! The limits on starts besides slots: usage limits, budgets, memory, and the caps of runtimes and accounts.
 
 use gt_testkit::{Sandbox, wait_until};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::agents::Stage as _;
+use crate::daemon::town_with_daemon;
 use crate::projects::{Worker, town_with_project};
 use crate::support::{
     Steps as _, assert_says, gastown_that_takes_time, gastown_with, let_work_end, wait_for_status,
@@ -536,4 +537,29 @@ fn drain_waits_for_what_runs_and_keeps_what_waits_and_what_is_slung() {
     town.gt(["scheduler", "resume"]).ok();
     town.cycle().ok();
     wait_for_status(&town, "gt-b", "closed");
+}
+
+#[test]
+fn nothing_is_estimated_while_the_scheduler_is_paused() {
+    let town = town_with_daemon(1, "wait_for end-$bead");
+    for id in ["we-a", "we-b", "we-c", "we-d"] {
+        town.bead(id, &[]);
+    }
+    town.allow("end-we-a");
+    town.gt(["sling", "we-a"]).ok();
+    wait_for_status(&town, "we-a", "closed");
+    town.gt(["sling", "we-d"]).ok();
+    town.wait_for_agent("we-d#1");
+    let made = town.gt_json(&["convoy", "create", "Two", "we-b", "we-c"]);
+    let convoy = made["convoy_id"].as_str().or(made["convoy"].as_str()).unwrap();
+    let estimates = || {
+        let overview = town.gt_json(&["status"])["convoys"][0].clone();
+        [town.gt_json(&["convoy", "status", convoy])["eta"].clone(), overview["eta"].clone()]
+    };
+    assert!(estimates().iter().all(Value::is_string), "{:?}", estimates());
+
+    town.gt(["scheduler", "pause"]).ok();
+
+    assert!(estimates().iter().all(Value::is_null), "{:?}", estimates());
+    town.gt(["run", "cancel", "we-d"]).ok();
 }

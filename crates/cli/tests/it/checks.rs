@@ -171,6 +171,10 @@ fn checks_pass_or_fail_on_the_commit_that_is_named() {
     assert_eq!((&answer["result"], &answer["exit_code"]), (&json!("failed"), &json!(7)));
     assert_eq!(answer["commit"], bad);
     assert_eq!(answer["last_lines"], json!(["looking", "wrong answer"]));
+
+    // The name of a branch means the commit that the origin has now.
+    let mended = town.commit(&[("answer", "42 again")]);
+    assert_eq!(town.check_json("main", 0)[1]["commit"], mended);
 }
 
 #[test]

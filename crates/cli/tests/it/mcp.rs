@@ -163,6 +163,17 @@ fn the_token_of_a_request_decides_its_role_and_rights() {
     let broken = served.ask("POST", "/mcp", &headers, "{\"jsonrpc\": ");
     assert!((400..500).contains(&broken.status), "{broken:?}");
 
+    // A client that greets is told of its role.
+    let greeting = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "0"},
+    }});
+    for (token, words) in [(&run_token, "worker of one run"), (&operator, "find, plan, sling")] {
+        let authorization = format!("Bearer {token}");
+        let headers = [("authorization", authorization.as_str()), headers[1], headers[2]];
+        let answer = served.ask("POST", "/mcp", &headers, &greeting.to_string());
+        assert_says(&answer.is(200).text(), &[words]);
+    }
+
     served.town.gt(["run", "cancel", "we-tea"]).ok();
     let over = post(&served, Some(&run_token), "tools/list", &json!({})).is(401);
     assert_says(&over.text(), &["its token is not valid any more"]);

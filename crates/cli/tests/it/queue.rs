@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::support::{
     Steps, assert_says, gastown, gastown_that_takes_time, gastown_with, let_work_end, refusal,
-    texts, wait_for_status,
+    texts, town, wait_for_status,
 };
 
 #[test]
@@ -330,4 +330,19 @@ fn the_list_the_dry_run_and_the_run_agree() {
     assert_eq!(texts(&run["dispatched"], "id"), ["gt-4", "gt-6"]);
     assert_eq!((&run["skipped"], &run["reason"]), (&json!(1), &json!("capacity")));
     let_work_end(&town);
+}
+
+#[test]
+fn failed_work_that_agents_ask_for_is_tried_again_with_the_rest() {
+    let town = town();
+    town.gt(["rig", "add", "er", "--executor", "pull"]).ok();
+    let made = town.gt_json(&["work", "add", "task", "Do it", "--project", "er"]);
+    let bead = made["bead"].as_str().unwrap();
+    town.gt(["work", "next", "--agent", "a"]).ok();
+    town.gt(["work", "update", bead, "--status", "failed", "--notes", "no"]).ok();
+
+    let said = town.gt(["scheduler", "retry", "--all"]).ok().stdout;
+
+    assert_says(&said, &[bead, "is open again"]);
+    assert_eq!(town.show(bead)["status"], "open");
 }

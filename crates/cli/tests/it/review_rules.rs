@@ -97,6 +97,8 @@ fn no_new_work_starts_while_too_many_reviews_wait() {
     assert_eq!(town.reasons("we-b"), ["reviews-waiting"]);
     let why = town.gt(["why", "we-b"]).ok().stdout;
     assert_says(&why, &["reviews waiting: 1, and review.max is 1", "gt review lists what waits"]);
+    let status = town.gt(["status"]).ok().stdout;
+    assert!(!status.contains("No daemon is running"), "a daemon would start nothing: {status}");
 
     // The repair of what was rejected is not new work.
     town.gt(["review", "reject", "we-a", "-m", "no"]).ok();
@@ -281,4 +283,22 @@ fn work_that_was_to_stay_on_its_branch_waits_for_a_review_that_its_rig_requires(
 
     assert_eq!(town.show("we-a")["status"], "in_progress");
     assert_eq!(town.landed("main"), ["First commit"]);
+}
+
+#[test]
+fn protected_paths_are_reviewed_also_if_the_work_was_to_stay_on_its_branch() {
+    let town = town_with_queue();
+    town.gt(["config", "set", "rig.web.protect", "we-a"]).ok();
+    for bead in ["we-a", "we-b"] {
+        Worker::begin(&town, bead, &["--merge", "local"]);
+    }
+
+    assert_eq!(finish(&town, "we-a"), "review");
+    assert_eq!(town.show("we-a")["status"], "in_progress");
+
+    let other = Worker::of(&town, "we-b#1");
+    other.commit("we-b", "x\n", "Add we-b");
+    other.gt(&["done"]).ok();
+    other.wait_until_gone();
+    assert_eq!(town.show("we-b")["status"], "closed");
 }

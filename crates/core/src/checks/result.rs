@@ -123,7 +123,7 @@ const SIGNALS_FROM_OUTSIDE: [i32; 6] = [
 
 /// Words of programs that found no room left for a file.
 const DISK_FULL_WORDS: [&str; 4] =
-    ["no space left on device", "disk quota exceeded", "enospc", "disk is full"];
+    ["no space left on device", "disk quota exceeded", "disk is full", "database or disk is full"];
 
 /// Judges the end of a check. `last_words` is the end of its output, and `is_disk_full` whether its file system has no room
 /// left. A shell ends with 127 or 126 if a program is missing or no program, and with 128 and the number of the signal that
@@ -145,15 +145,23 @@ pub fn judge_check(
             Some(CheckError::Killed)
         }
         CommandEnd::Exited(_) => {
-            let said = last_words.to_lowercase();
-            let is_full = DISK_FULL_WORDS.iter().any(|words| said.contains(words));
-            is_full.then_some(CheckError::DiskFull)
+            last_words.lines().any(tells_full_disk).then_some(CheckError::DiskFull)
         }
     };
     match error {
         Some(error) => (CheckResult::Error, Some(error)),
         None => (CheckResult::Failed, None),
     }
+}
+
+/// Whether a line is the error of a program for which there was no room: the words of the system stand at its beginning, or behind
+/// a colon or a bracket. The name of a test may have them too.
+fn tells_full_disk(line: &str) -> bool {
+    let line = line.to_lowercase();
+    DISK_FULL_WORDS.iter().flat_map(|words| line.match_indices(words)).any(|(at, _)| {
+        let before = line[..at].trim_end();
+        before.is_empty() || before.ends_with([':', ']'])
+    })
 }
 
 #[cfg(test)]
@@ -180,6 +188,18 @@ mod tests {
             (Exited(127), "sh: 1: npm: not found", Some(CheckError::MissingProgram)),
             (Exited(126), "", Some(CheckError::MissingProgram)),
             (Exited(1), "write error: No space left on device", Some(CheckError::DiskFull)),
+            (
+                Exited(1),
+                "OSError: [Errno 28] No space left on device: '/x'",
+                Some(CheckError::DiskFull),
+            ),
+            (
+                Exited(1),
+                "ok\nError: ENOSPC: no space left on device, write",
+                Some(CheckError::DiskFull),
+            ),
+            (Exited(1), "Error: database or disk is full", Some(CheckError::DiskFull)),
+            (Exited(1), "test handles_enospc ... ok\n1) tells no space left on device", None),
         ] {
             let (result, error) = judge_check(end, words, false);
             assert_eq!(error, expected, "{end:?}");

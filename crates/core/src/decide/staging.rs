@@ -494,13 +494,26 @@ fn gates(members: &[StagedMember]) -> Vec<StagingFinding> {
             waiting.entry(gate).or_default().push(member.id.clone());
         }
     }
-    let finding = |(gate, beads): (&BeadId, Vec<BeadId>)| StagingFinding {
-        category: FindingCategory::Gated,
-        message: format!("{gate} is not part of it and has to be done first for {}", named(&beads)),
-        suggested_fix: Some(format!(
-            "add {gate} to it, or see to it that it gets done: gt why {gate}"
-        )),
-        beads,
+    let finding = |(gate, beads): (&BeadId, Vec<BeadId>)| {
+        // Only failed work is over and has to be done all the same.
+        let has_failed = members.iter().any(|member| member.id == *gate);
+        let (message, fix) = if has_failed {
+            (
+                format!("{gate} failed and has to be done first for {}", named(&beads)),
+                format!("gt scheduler retry {gate}"),
+            )
+        } else {
+            (
+                format!("{gate} is not part of it and has to be done first for {}", named(&beads)),
+                format!("add {gate} to it, or see to it that it gets done: gt why {gate}"),
+            )
+        };
+        StagingFinding {
+            category: FindingCategory::Gated,
+            message,
+            suggested_fix: Some(fix),
+            beads,
+        }
     };
     waiting.into_iter().map(finding).collect()
 }

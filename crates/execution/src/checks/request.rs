@@ -2,7 +2,7 @@
 
 use gt_core::schedule::Run;
 use gt_core::{BeadId, Rig};
-use gt_executors::git::{Commit, Repository, Tree};
+use gt_executors::git::{Commit, GitError, Repository, Tree};
 use gt_store::{Reader, Worker};
 
 use crate::trees::use_environment_of_supervisor;
@@ -159,10 +159,16 @@ fn of_rig(town: &Town, rig: &Rig, text: &str) -> Result<Commit> {
             None => repository.tip(text).map_err(&failed),
         }
     };
-    if let Some(commit) = find()? {
-        return Ok(commit);
+    // The name of a branch means the commit that it has now, and a commit that is here is the same everywhere.
+    let here = find()?;
+    if let Some(commit) = here.as_ref().filter(|commit| commit.as_str().starts_with(text)) {
+        return Ok(commit.clone());
     }
-    repository.fetch().map_err(&failed)?;
+    match repository.fetch() {
+        // A branch of a worker is here alone.
+        Err(GitError::Unreachable { .. }) if here.is_some() => {}
+        fetched => fetched.map_err(&failed)?,
+    }
     find()?.ok_or_else(|| {
         OperationError::rejected(format!(
             "the rig {} has no commit, branch or bead \"{}\"; name one with gt rig check run <commit|bead>",

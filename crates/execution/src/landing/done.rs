@@ -325,6 +325,15 @@ pub(crate) fn finish_work(
         end(town, run, words, &AcceptedEnd::kept(accepted.as_str()))?;
         return Ok(WorkDelivery::Nothing);
     }
+    let mode = match mode {
+        // What a person has to see goes through the queue in every case.
+        DeliveryMode::Keep if said == DoneStatus::Completed => {
+            let base = base_of_work(rig, run, &trees.repository(), &accepted)?;
+            let is_protected = touches_protected_paths(town, rig, &base, &accepted)?;
+            if is_protected { DeliveryMode::Submit(MergeMethod::Queue) } else { mode }
+        }
+        mode => mode,
+    };
     // Work on top of a commit that has not landed is tried when that has.
     if matches!(mode, DeliveryMode::Submit(_)) && !is_stacked(town, run)? {
         try_on_target(town, rig, run, &trees.repository(), &accepted)?;

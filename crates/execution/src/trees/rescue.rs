@@ -1,5 +1,6 @@
 //! Saving the work in the tree of a run that did not end well.
 
+use std::cell::LazyCell;
 use std::path::PathBuf;
 
 use gt_core::Rig;
@@ -141,15 +142,29 @@ pub(super) fn commits_are_safe(trees: &Trees<'_>, name: &str, run: &Run) -> bool
         return true;
     }
     let repository = trees.repository();
-    let safe = safe_commits(run, &repository);
+    let recorded: Vec<Commit> = recorded_commits(run).collect();
+    // Every start of a run comes here, and only few have to ask for this.
+    let tip = LazyCell::new(|| base_tip(run, &repository));
     let head = trees.tree(name).head();
     let own = repository.resolve(&format!("refs/heads/{}", run.workplace.branch));
-    let is_safe = |commit: Option<Commit>| commit.is_some_and(|commit| safe.contains(&commit));
+    let is_safe = |commit: Option<Commit>| {
+        commit.is_some_and(|commit| recorded.contains(&commit) || *tip == Some(commit))
+    };
     is_safe(head.ok().flatten()) && is_safe(own.ok().flatten())
 }
 
 /// The commits that are safe: the base of a run, its accepted work, and the commits of its origin.
 fn safe_commits(run: &Run, repository: &Repository) -> Vec<Commit> {
+    recorded_commits(run).chain(base_tip(run, repository)).collect()
+}
+
+/// Where the base of a run is now. A process may have put the tree there for the next run, and died before it recorded that.
+fn base_tip(run: &Run, repository: &Repository) -> Option<Commit> {
+    repository.tip(&run.workplace.base).ok().flatten()
+}
+
+/// The base of a run and its accepted work.
+fn recorded_commits(run: &Run) -> impl Iterator<Item = Commit> {
     let is_kept = match run.state {
         // It stays on its branch until it has landed, or as its worker wanted.
         RunState::Done => true,
@@ -164,9 +179,7 @@ fn safe_commits(run: &Run, repository: &Repository) -> Vec<Commit> {
     };
     let accepted = is_kept.then_some(&run.landing.accepted);
     let texts = [Some(&run.workplace.base_commit), accepted];
-    let commits = texts.into_iter().flatten().filter_map(|text| Commit::parse(text));
-    // A process may have put the tree there for the next run, and died before it recorded that.
-    commits.chain(repository.tip(&run.workplace.base).ok().flatten()).collect()
+    texts.into_iter().flatten().filter_map(|text| Commit::parse(text))
 }
 
 /// All rescues, the last first.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use gt_core::decide::{ConvoyState, MemberRole, RunDurations, StagedMember, WaitClass};
+use gt_core::decide::{ConvoyState, MemberRole, RunDurations, StagedMember, WaitClass, WaitReason};
 use gt_core::{BeadId, ExecutorKind, Timestamp};
 use gt_store::{Member, QueuedMember, Reader, StatusFilter};
 
@@ -147,14 +147,24 @@ fn members(
 }
 
 fn mark(snapshot: &SchedulingSnapshot, one: &Member) -> BeadForecastFacts {
-    // Agents that ask for work are offered it whether it was scheduled or not.
-    let is_offered = executor(snapshot, one) == ExecutorKind::Pull;
-    let is_kept =
-        |queued_member: &QueuedMember| queued_member.waits != WaitClass::Nothing && !one.is_blocked;
+    let Some(context) = &one.context else {
+        // Agents that ask for work are offered it whether it was scheduled or not.
+        let is_offered = executor(snapshot, one) == ExecutorKind::Pull;
+        return BeadForecastFacts {
+            age: one.run.as_ref().map(|(_, since)| snapshot.now.since(*since)),
+            is_stuck: !is_offered,
+            begins_in: Duration::ZERO,
+            turn: u64::MAX,
+        };
+    };
+    let reasons =
+        if one.run.is_some() { Vec::new() } else { snapshot.usual_lane_reasons(&context.lane) };
+    let is_kept = context.waits != WaitClass::Nothing && !one.is_blocked;
+    let until = reasons.iter().filter_map(WaitReason::until).chain(context.due_at).max();
     BeadForecastFacts {
         age: one.run.as_ref().map(|(_, since)| snapshot.now.since(*since)),
-        is_stuck: one.context.as_ref().map_or(!is_offered, is_kept),
-        begins_in: Duration::ZERO,
-        turn: one.context.as_ref().map_or(u64::MAX, |queued_member| queued_member.number),
+        is_stuck: is_kept || reasons.iter().any(|reason| !reason.passes_by_itself()),
+        begins_in: until.map(|until| until.since(snapshot.now)).unwrap_or_default(),
+        turn: context.number,
     }
 }

@@ -151,18 +151,19 @@ fn build_status(
         rows.into_iter().map(|row| seen.tracked(&snapshot, row)).collect();
     let plan = stage(&StageFacts { members: members.clone(), ..StageFacts::default() });
     let is_gated = seen.contexts.values().any(|context| context.closed.is_none() && context.gated);
-    let settings = &snapshot.settings;
+    let (settings, as_of) = (snapshot.settings.clone(), snapshot.now);
     let slots = if is_gated { settings.cap_in_force() } else { settings.max_polecats };
     let slots = convoy.slots_within(slots);
     let is_staged = convoy.state() == ConvoyState::Staged;
     let durations = past_durations(reader)?;
-    let outlook = outlook(durations.as_ref(), settings, slots, &members, |at| {
+    find_queue_places(town, reader, snapshot, seen.awake, &mut tracked)?;
+    let outlook = outlook(durations.as_ref(), &settings, slots, &members, |at| {
         let one = &tracked[at];
         let until = one.reasons.iter().filter_map(WaitReason::until).max();
         BeadForecastFacts {
-            age: one.run.as_ref().map(|run| age(run, snapshot.now)),
+            age: one.run.as_ref().map(|run| age(run, as_of)),
             is_stuck: !is_staged && one.reasons.iter().any(needs_a_person),
-            begins_in: until.map(|until| until.since(snapshot.now)).unwrap_or_default(),
+            begins_in: until.map(|until| until.since(as_of)).unwrap_or_default(),
             turn: seen.contexts.get(&one.row.bead.id).map_or(u64::MAX, turn),
         }
     });
@@ -171,8 +172,6 @@ fn build_status(
             tracked[*at].wave = Some(number + 1);
         }
     }
-    let as_of = snapshot.now;
-    find_queue_places(town, reader, snapshot, seen.awake, &mut tracked)?;
     let request = reader.open_merge_request(&convoy.bead.id)?;
     let spent = reader.spent_by_members(&convoy.bead.id)?;
     Ok(ConvoyStatus {
@@ -217,11 +216,10 @@ fn turn(context: &Context) -> u64 {
     (priority << 48).saturating_add(context.number)
 }
 
-/// Whether a bead does not start before a person acts. Its blockers are judged by themselves, and a control that holds
-/// everything counts against no single bead.
+/// Whether a bead does not start before a person acts. Its blockers are judged by themselves.
 fn needs_a_person(reason: &WaitReason) -> bool {
     let is_asked_itself = matches!(reason, WaitReason::BlockedBy(_) | WaitReason::BlockerFailed(_));
-    !reason.passes_by_itself() && !reason.is_control() && !is_asked_itself
+    !reason.passes_by_itself() && !is_asked_itself
 }
 
 /// The facts about all beads of a convoy, read at once.

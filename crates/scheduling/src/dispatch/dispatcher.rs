@@ -828,6 +828,8 @@ pub struct WaitingCounts {
     pub gated: u64,
     /// How many of the ready wait for a budget, and not for the queue's gate.
     pub over_budget: u64,
+    /// How many of the others begin when people have reviewed what waits for them.
+    pub behind_reviews: u64,
     /// Queued and ready for each rig.
     pub rigs: HashMap<String, (u64, u64)>,
 }
@@ -866,9 +868,13 @@ impl WaitingCounts {
         self.ready += ready;
         if lane.gated && !snapshot.control.gate_open {
             self.gated += ready;
-        } else if snapshot.lane_reasons(lane).iter().any(|why| matches!(why, WaitReason::Budget(_)))
-        {
-            self.over_budget += ready;
+        } else {
+            let reasons = snapshot.usual_lane_reasons(lane);
+            if reasons.iter().any(|why| matches!(why, WaitReason::Budget(_))) {
+                self.over_budget += ready;
+            } else if reasons.iter().any(|why| matches!(why, WaitReason::ReviewsWaiting { .. })) {
+                self.behind_reviews += ready;
+            }
         }
         self.rigs.entry(lane.rig.to_string()).or_default().1 += ready;
     }

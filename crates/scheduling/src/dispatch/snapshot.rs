@@ -405,8 +405,27 @@ impl SchedulingSnapshot {
         self.lane_reasons(lane).is_empty()
     }
 
-    /// Every cap that admits none of a lane now, whichever runtime it wants.
+    /// Every cap that admits none of a lane now, whichever runtime it wants: those of one lane may have different ones, and a
+    /// repair may stand among them.
     pub(crate) fn lane_reasons(&self, lane: &Lane) -> Vec<WaitReason> {
+        self.lane_reasons_with(lane, None, false)
+    }
+
+    /// Why no new work of a lane starts now with the runtime of its rig: what holds everything, and every cap.
+    pub(crate) fn usual_lane_reasons(&self, lane: &Lane) -> Vec<WaitReason> {
+        let takes_slot = self.executor_at(&lane.rig, lane.place.as_ref()).takes_slot();
+        let runtime = takes_slot.then(|| self.settings.runtime_in(&lane.rig, None));
+        let paused = self.control.paused.as_ref();
+        let paused = paused.map(|(by, since)| WaitReason::Paused(by.clone(), *since));
+        self.lane_reasons_with(lane, runtime, true).into_iter().chain(paused).collect()
+    }
+
+    fn lane_reasons_with(
+        &self,
+        lane: &Lane,
+        runtime: Option<&str>,
+        is_new_work: bool,
+    ) -> Vec<WaitReason> {
         let executor = self.executor_at(&lane.rig, lane.place.as_ref());
         let limits = self.settings.run_limits_in(&lane.rig);
         // Those of one lane may need more.
@@ -418,14 +437,12 @@ impl SchedulingSnapshot {
             place: lane.place.as_ref(),
             account,
             gated: lane.gated,
-            // Those of one lane may have different ones.
-            runtime: None,
+            runtime,
             convoys: &lane.convoys,
             // Those of one lane are different beads.
             bead: None,
             budget_convoys: &[],
-            // A repair may stand in it.
-            is_new_work: false,
+            is_new_work,
             here: runs_here(executor).then_some(0),
             reserve,
             on_host: &self.host,

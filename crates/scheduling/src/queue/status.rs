@@ -29,6 +29,8 @@ pub struct QueueStatus {
     pub gated: u64,
     /// How many of the other ready ones wait for a budget.
     pub over_budget: u64,
+    /// How many of the others begin when people have reviewed what waits for them.
+    pub behind_reviews: u64,
     /// How many live runs take a slot.
     pub live: u32,
     /// The cap that queued work is under; none for no limit.
@@ -51,7 +53,7 @@ impl QueueStatus {
         if self.paused.is_some() {
             return 0;
         }
-        self.ready.saturating_sub(self.gated).saturating_sub(self.over_budget)
+        self.ready.saturating_sub(self.gated + self.over_budget + self.behind_reviews)
     }
 
     /// How many slots are free.
@@ -107,6 +109,7 @@ pub fn status(town: &Town) -> Result<QueueStatus> {
             ready: waiting.ready,
             gated: waiting.gated,
             over_budget: waiting.over_budget,
+            behind_reviews: waiting.behind_reviews,
             live: snapshot.occupancy.live(),
             cap: snapshot.settings.cap_in_force(),
             last_dispatch: state.last_dispatch,

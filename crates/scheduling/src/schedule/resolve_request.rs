@@ -217,8 +217,9 @@ fn refuse_misuse(
         )));
     }
     if let Some(target) = &words.target {
+        let article = if kind.starts_with('e') { "an" } else { "a" };
         return Err(OperationError::rejected(format!(
-            "{} is a {kind}, whose parts go to their own rigs; leave {} out",
+            "{} is {article} {kind}, whose parts go to their own rigs; leave {} out",
             bead.id, target
         )));
     }

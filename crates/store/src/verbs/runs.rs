@@ -51,7 +51,11 @@ statements! {
     FAILED_LAST = "SELECT c.bead FROM contexts c JOIN runs r ON r.context = c.number \
         WHERE c.latest = 1 AND c.close_reason = 'dispatched' AND r.state IN ('failed', 'lost') \
         AND NOT EXISTS (SELECT 1 FROM runs n WHERE n.bead = r.bead AND n.epoch > r.epoch) \
-        ORDER BY c.bead";
+        UNION SELECT b.id FROM beads b JOIN runs r ON r.bead = b.id \
+        WHERE b.outcome = 'failed' AND r.state IN ('failed', 'lost') \
+        AND NOT EXISTS (SELECT 1 FROM contexts c WHERE c.bead = b.id) \
+        AND NOT EXISTS (SELECT 1 FROM runs n WHERE n.bead = r.bead AND n.epoch > r.epoch) \
+        ORDER BY 1";
     OUT_OF_ATTEMPTS = "SELECT c.bead, c.attempts + 1 FROM contexts c JOIN beads b ON b.id = c.bead \
         JOIN runs r ON r.context = c.number WHERE c.latest = 1 AND c.close_reason = 'dispatched' \
         AND b.status = 'open' AND r.state = 'lost' AND r.over_limit IS NULL \
@@ -192,7 +196,8 @@ impl Reader<'_> {
         self.rows(RECENT, &[i64::try_from(limit).unwrap_or(i64::MAX).into()], run_from)
     }
 
-    /// The beads whose last run failed or was lost, and that were not scheduled since.
+    /// The beads whose last run failed or was lost, and that were not scheduled since; also those that no one schedules, because
+    /// agents ask for them.
     pub fn beads_with_failed_runs(&self) -> Result<Vec<BeadId>, StoreError> {
         self.rows(FAILED_LAST, &[], |row| id_from(row, 0))
     }

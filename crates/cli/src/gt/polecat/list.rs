@@ -93,7 +93,7 @@ pub(super) fn status(context: &CommandContext<'_>, args: &StatusArgs) -> Result<
         return printer.object(&document(&one));
     }
     printer.heading(&name(&one), &format!("  {}", one.state.as_str()))?;
-    let mut table = Table::new();
+    let mut table = Table::wrapped();
     let mut row = |name: &str, value: String| {
         if !value.is_empty() {
             table.row(vec![Cell::bold(name), Cell::new(value)]);

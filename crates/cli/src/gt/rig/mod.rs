@@ -358,7 +358,7 @@ fn status(printer: &Printer, town: &gt_town::Town, name: &str) -> Result<(), Cli
             ..counted(&rig, &counts)
         });
     }
-    let mut table = Table::new();
+    let mut table = Table::wrapped();
     let directory = town.root().join(&rig.path).display().to_string();
     for (name, value) in [
         ("rig", rig.slug.as_str()),

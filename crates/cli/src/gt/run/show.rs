@@ -14,7 +14,7 @@ use super::super::step::print_steps;
 use super::{landed_commit, lasted};
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::output::{Cell, Table, ago, moment, plain_line, short_commit};
+use crate::output::{Cell, Table, ago, local_times, moment, plain_line, short_commit};
 
 /// Show everything about a run
 #[derive(Debug, Args)]
@@ -60,7 +60,7 @@ pub(super) fn run(context: &CommandContext<'_>, args: &ShowArgs) -> Result<(), C
     row("ended", run.ended_at.map(moment).unwrap_or_default());
     row("lasted", lasted(run, now));
     row("exit status", exit_status(run));
-    row("why", run.explanation());
+    row("why", local_times(&run.explanation()));
     row("ended by", run.ended_by.clone());
     if let Some(context) = context {
         row("scheduled", scheduled(context));
@@ -114,8 +114,8 @@ fn used_of_model(usage: &CountedUsage) -> String {
     let kinds: Vec<String> = kinds.map(|(count, kind)| format!("{count} {kind}")).collect();
     let model = if usage.model.is_empty() { "a model without a name" } else { &usage.model };
     let cost = match (usage.cost, usage.cost_source) {
-        (Some(cost), CostSource::Priced) => format!("{cost} by the table of prices"),
-        (Some(cost), CostSource::Reported | CostSource::Unknown) => cost.to_string(),
+        (Some(cost), CostSource::Priced) => format!("{} by the table of prices", cost.dollars()),
+        (Some(cost), CostSource::Reported | CostSource::Unknown) => cost.dollars(),
         (None, _) => "no price is known".to_owned(),
     };
     let less = if usage.disagreement > 0 {

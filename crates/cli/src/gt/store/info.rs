@@ -8,7 +8,7 @@ use gt_town::IfAbsent;
 
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::output::{Cell, Printer, Table, size};
+use crate::output::{Cell, Printer, Table, local_date, size};
 
 /// Show where the store is, how large it is and how fast it grows
 #[derive(Debug, Args)]
@@ -25,7 +25,7 @@ pub(super) fn run(context: &CommandContext<'_>) -> Result<(), CliError> {
 fn print(printer: &Printer, info: &TownStoreInfo) -> Result<(), CliError> {
     let said = &info.store;
     let engine = &said.engine;
-    let mut facts = Table::new();
+    let mut facts = Table::wrapped();
     let mut fact = |name: &str, text: String| facts.row(vec![Cell::bold(name), Cell::new(text)]);
     fact("Store", said.place.clone().unwrap_or_default());
     fact("Town", format!("{} ({})", info.root.display(), info.town));
@@ -55,9 +55,7 @@ fn print(printer: &Printer, info: &TownStoreInfo) -> Result<(), CliError> {
 }
 
 fn span(growth: &Growth) -> String {
-    let day = |at: Option<Timestamp>| {
-        at.map_or_else(|| "never".to_owned(), |at| at.to_jiff().strftime("%Y-%m-%d").to_string())
-    };
+    let day = |at: Option<Timestamp>| at.map_or_else(|| "never".to_owned(), local_date);
     format!("{} to {}", day(growth.oldest), day(growth.newest))
 }
 

@@ -38,5 +38,5 @@ pub(super) fn run(
     if printer.json() {
         return printer.object(&HeartbeatAnswerDocument { lease_expires_at: lease.into() });
     }
-    printer.done(format!("✓ {} has it, {}", args.run_id, until(lease, client.now())))
+    printer.done(format!("✓ {} is held, {}", args.item, until(lease, client.now())))
 }

@@ -123,7 +123,7 @@ pub(super) fn run(
         Ok::<_, CliError>(())
     })?;
     if count == 0 {
-        return printer.done("No such work item");
+        return printer.done("No work item matches");
     }
     printer.table(table)?;
     if let Some(next) = next {

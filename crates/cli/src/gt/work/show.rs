@@ -32,7 +32,7 @@ pub(super) fn run(
     printer.heading(item.bead.as_str(), &format!("  {}", item.uid))?;
     printer.text(&item.description)?;
     printer.line("")?;
-    let mut table = Table::new();
+    let mut table = Table::wrapped();
     let status = match item.held {
         Some(held) => local_times(&format!("{} ({held})", item.status)),
         None => item.status.to_string(),

@@ -47,6 +47,18 @@ fn a_closed_member_is_in_no_wave_and_holds_up_no_other() {
 }
 
 #[test]
+fn failed_work_that_a_member_waits_for_is_to_be_tried_again() {
+    let mut failed = task("a", &[]);
+    failed.part = MemberRole::Over;
+    let mut waiter = task("b", &[]);
+    waiter.gates = vec![failed.id.clone()];
+    let plan = plan(vec![failed, waiter]);
+    assert_eq!(categories(&plan), ["gated"]);
+    assert_eq!(plan.findings[0].message, "we-a failed and has to be done first for we-b");
+    assert_eq!(plan.findings[0].suggested_fix.as_deref(), Some("gt scheduler retry we-a"));
+}
+
+#[test]
 fn waiting_for_a_frame_is_waiting_for_all_its_parts_and_no_longer() {
     let mut frame = task("epic", &[]);
     frame.part = MemberRole::Frame(vec![0, 1]);
