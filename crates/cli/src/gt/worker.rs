@@ -70,7 +70,11 @@ pub(super) fn run(context: &CommandContext<'_>, args: &WorkerArgs) -> Result<(),
             let done = speak(voice.as_deref()).and_then(|()| supervise(context, run));
             if let Err(error) = &done {
                 // The process that started us listens; standard error goes to a log.
-                runs::say_failed(&error.chain());
+                if error.is_store_away() {
+                    runs::say_away(&error.chain());
+                } else {
+                    runs::say_failed(&error.chain());
+                }
             }
             done
         }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use gt_executors::daemon::{
     LaunchResult, LockHolder, ask_to_end, holder, is_held, launch, wait_until_free,
 };
+use gt_executors::machine::disk_of;
 
 use super::journal::log_path;
 use super::lock_path;
@@ -122,7 +123,13 @@ fn not_started(complaints: &Path, log: &Path) -> OperationError {
     let said = std::fs::read_to_string(complaints).unwrap_or_default();
     let line = said.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
     let why = line.strip_prefix("Error: ").unwrap_or(line);
-    let why = if why.is_empty() { "it said nothing" } else { why };
+    // On a full disk it could not even write that.
+    let has_room = log.parent().and_then(disk_of).is_none_or(|disk| disk.free_mb > 0);
+    let why = match why {
+        "" if has_room => "it said nothing",
+        "" => "the disk is full",
+        why => why,
+    };
     // A daemon that is refused before it works has written no log.
     let place =
         if log.exists() { format!(" (its log is {})", log.display()) } else { String::new() };

@@ -42,7 +42,10 @@ pub fn commit_to_check(
     match lookup::resolve(town, input) {
         Ok(bead) => of_bead(town, &bead),
         Err(no_bead) => {
-            let Some(rig) = rig_meant(town, rig)? else { return Err(no_bead) };
+            let Some(rig) = rig_meant(town, rig)? else {
+                let advice = "a commit or a branch needs its rig, with --rig <rig>";
+                return Err(OperationError::rejected(format!("{no_bead}; {advice}")));
+            };
             let commit = of_rig(town, &rig, input)?;
             Ok(CheckedCommit { rig, commit, bead: None })
         }

@@ -51,7 +51,7 @@ pub(crate) use sessions::head_of;
 pub use show::{ListedRun, RunFilter, ShownRun, list, show};
 pub use spawner::RunSpawner;
 pub(crate) use spawner::session_server;
-pub use supervise::{say_failed, supervise};
+pub use supervise::{say_away, say_failed, supervise};
 pub use transcript::{RunTranscript, has_plain_output};
 pub use typing::{TypedPrompt, type_prompt};
 pub use unsling::{Unslung, unsling};

@@ -39,6 +39,11 @@ pub fn say_failed(why: &str) {
     say(&SupervisorAnswer::Failed(why.to_owned()));
 }
 
+/// The same where the store was away, which is no fault of the work: the start is tried again, and counts as no failure.
+pub fn say_away(why: &str) {
+    say(&SupervisorAnswer::Away(why.to_owned()));
+}
+
 /// Carries out a run from its claim to its end: the command `gt worker exec`. Takes the run's lock, claims the run,
 /// executes the agent, waits for it, and records its end.
 ///

@@ -36,7 +36,8 @@ use gt_town::{OperationError, Result, Town, with_causes};
 pub(crate) enum NotPrepared {
     /// Another process must leave the tree first.
     Busy(String),
-    /// It cannot begin now, and no other place would do either: the origin cannot be reached, or accepted commits conflict.
+    /// It cannot begin now, and no other place would do either: the origin or the store cannot be reached, or accepted commits
+    /// conflict.
     Away(String),
     /// It could not be made.
     Failed(OperationError),
@@ -48,6 +49,7 @@ impl From<OperationError> for NotPrepared {
             OperationError::Git { source: GitError::Unreachable { .. }, .. } => {
                 Self::Away(with_causes(&error))
             }
+            error if error.may_pass() => Self::Away(with_causes(&error)),
             error => Self::Failed(error),
         }
     }
@@ -497,5 +499,20 @@ fn is_about_the_tree(error: &GitError) -> bool {
         ),
         GitError::Start { .. } => false,
         _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gt_store::StoreError;
+
+    use super::*;
+
+    #[test]
+    fn a_store_that_is_away_is_no_failure_of_a_start() {
+        let away = NotPrepared::from(OperationError::from(StoreError::Locked(None)));
+        assert!(matches!(away, NotPrepared::Away(_)), "{away:?}");
+        let full = NotPrepared::from(OperationError::from(StoreError::Full));
+        assert!(matches!(full, NotPrepared::Failed(_)), "{full:?}");
     }
 }

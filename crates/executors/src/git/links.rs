@@ -6,6 +6,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Component, Path, PathBuf};
 
 use super::error::GitError;
+use super::scratch::unique_name;
 
 /// The directory of the data that belongs to the tree alone: `.git` itself, or the directory that
 /// it names.
@@ -64,11 +65,14 @@ pub(super) fn link_back(git_directory: &Path, tree: &Path) -> Result<(), GitErro
 
 /// Writes a file so that it is either the old one or the new one, whenever we are killed.
 pub(super) fn replace(file: &Path, content: &[u8]) -> Result<(), GitError> {
-    let mut beside = file.as_os_str().to_owned();
-    beside.push(".gt-new");
-    let beside = PathBuf::from(beside);
-    fs::write(&beside, content).map_err(GitError::file("write", &beside))?;
-    fs::rename(&beside, file).map_err(GitError::file("write", file))
+    // Another process may replace the same file meanwhile.
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let beside = file.with_file_name(unique_name(&format!("{name}.gt-new")));
+    let written = fs::write(&beside, content).and_then(|()| fs::rename(&beside, file));
+    if written.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    written.map_err(GitError::file("write", file))
 }
 
 /// A path without `.` and `..`, as far as they can be taken away without looking.
@@ -119,6 +123,24 @@ mod tests {
         assert_eq!(normal(Path::new("/a/./b/../c")), Path::new("/a/c"));
         assert_eq!(normal(Path::new("../a/../b")), Path::new("../b"));
         assert_eq!(normal(Path::new("/a/b/../../..")), Path::new("/.."));
+    }
+
+    #[test]
+    fn a_file_is_replaced_by_several_at_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("config");
+        std::thread::scope(|scope| {
+            for number in 0..4 {
+                let file = &file;
+                scope.spawn(move || {
+                    for _ in 0..200 {
+                        replace(file, &[number; 100]).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(fs::read(&file).unwrap().len(), 100);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     }
 
     #[test]
