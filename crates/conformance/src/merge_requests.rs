@@ -139,6 +139,14 @@ pub(super) fn a_line_has_the_open_requests_of_its_branch(subject: &dyn EngineUnd
     let again = MergeRequest { state: RequestState::Landed, landed: landed.landed, ..other };
     assert!(town.write(|writer| writer.save_merge_request(RequestState::Queued, &again)));
     assert_eq!(found("abc"), ["ge-4@1", "ge-1@1"]);
+    let on = |target: &str| {
+        let found = town.read(|reader| reader.merge_requests_landed_on(target));
+        found.iter().map(|request| request.id.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (on("main"), on("release"), on("other")),
+        (vec!["ge-1@1".to_owned()], vec!["ge-4@1".to_owned()], vec![],)
+    );
     let any = |commits: &[&str]| {
         let found = town.read(|reader| reader.merge_requests_landed_as_any(commits));
         found.iter().map(|request| request.id.to_string()).collect::<Vec<_>>()

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use gt_core::decide::{
     ConvoyState, Members, PARTS_DONE, integration_base, is_owned, lands_by_itself,
 };
-use gt_core::merging::{RequestPurpose, RequestState, integration_branch};
+use gt_core::merging::{RequestHold, RequestPurpose, RequestState, integration_branch};
 use gt_core::schedule::{CloseReason, Context, ContextOrigin, Run, RunState};
 use gt_core::{Bead, BeadId, DependencyType, EventKind, IssueType, Outcome, RigSlug, Status};
 use gt_executors::git::Commit;
@@ -229,7 +229,10 @@ impl Simulation {
             let waits = own.iter().any(|request| {
                 matches!(
                     request.state,
-                    RequestState::Conflict | RequestState::Failed | RequestState::Cancelled
+                    RequestState::Conflict
+                        | RequestState::Failed
+                        | RequestState::Cancelled
+                        | RequestState::Held(RequestHold::WorkMissing)
                 )
             });
             if convoy.state() == ConvoyState::Open && members.are_done() && !waits {

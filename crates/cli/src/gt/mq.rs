@@ -278,7 +278,7 @@ pub(super) fn document(
 /// Whether merge requests wait for a daemon that does not run.
 fn daemon_absence(town: &Town) -> Result<Option<DaemonAbsence>, CliError> {
     let absence = daemon::absence(town, &gt_scheduling::queue::status(town)?)?;
-    Ok(absence.filter(|absence| absence.requests > 0))
+    Ok(absence.filter(DaemonAbsence::has_merging))
 }
 
 /// The document of a request, which says if it waits for a daemon that does not run.

@@ -245,6 +245,116 @@ fn an_integration_branch_with_commits_of_others_is_kept() {
 }
 
 #[test]
+fn work_on_a_branch_that_is_gone_is_not_lost_in_silence() {
+    let town = town_with_queue();
+    let convoy = convoy(&town, &["we-milk", "we-tea"], &["--integration"]);
+    let branch = format!("integration/{convoy}");
+    finish(&town, "we-milk#1", "milk", "milk\n");
+    Worker::of(&town, "we-tea#1");
+    town.origin_git(&["branch", "-D", &branch]).ok();
+    town.gt(["run", "cancel", "we-tea"]).ok();
+    town.bd(["close", "we-tea"]).ok();
+
+    town.gt(["mq", "run"]).ok();
+
+    assert_eq!(status(&town, &convoy)["status"], "open");
+    let request = town.gt_json(&["mq", "show", &convoy]);
+    assert_eq!((&request["state"], &request["held"]), (&json!("held"), &json!("work_missing")));
+    let inbox = town.gt(["inbox"]).ok().stdout;
+    assert_says(&inbox, &["work-missing", &branch, "we-milk", &format!("gt mq retry {convoy}@1")]);
+    // It waits for a person, however often it is looked at.
+    town.gt(["mq", "run"]).ok();
+    assert_eq!(town.gt_json(&["mq", "show", &convoy])["id"], json!(format!("{convoy}@1")));
+    assert_eq!(town.landed("main"), ["First commit"]);
+
+    town.gt(["mq", "retry", &convoy]).ok();
+    town.gt(["mq", "run"]).ok();
+    assert_eq!(town.landed("main"), ["First commit", "Add milk"]);
+    assert_eq!(status(&town, &convoy)["close_reason"], "landed");
+}
+
+#[test]
+fn a_branch_that_was_made_anew_does_not_land_without_what_was_on_it() {
+    let town = town_with_queue();
+    let convoy = convoy(&town, &["we-milk", "we-tea"], &["--integration"]);
+    let branch = format!("integration/{convoy}");
+    finish(&town, "we-milk#1", "milk", "milk\n");
+    let milk = town.origin_git(&["rev-parse", &branch]).ok().line().to_owned();
+    town.origin_git(&["branch", "-f", &branch, "main"]).ok();
+    finish(&town, "we-tea#1", "tea", "tea\n");
+
+    assert_eq!(town.gt_json(&["mq", "show", &convoy])["held"], "work_missing");
+    assert_eq!(town.landed("main"), ["First commit"]);
+
+    // A person puts it back.
+    let reference = format!("refs/heads/{branch}");
+    let tea = town.origin_git(&["rev-parse", &branch]).ok().line().to_owned();
+    let tree = town.origin_git(&["merge-tree", "--write-tree", &milk, &tea]).ok().line().to_owned();
+    let ada = ["-c", "user.name=Ada", "-c", "user.email=ada@example.com"];
+    let commit = ["commit-tree", &tree, "-p", &milk, "-p", &tea, "-m", "Both"];
+    let both = town.origin_git(&[&ada[..], &commit[..]].concat()).ok().line().to_owned();
+    town.origin_git(&["update-ref", &reference, &both]).ok();
+    town.gt(["mq", "run"]).ok();
+
+    assert_eq!(town.landed_file("milk").as_deref(), Some("milk\n"));
+    assert_eq!(town.landed_file("tea").as_deref(), Some("tea\n"));
+    assert_eq!(status(&town, &convoy)["close_reason"], "landed");
+}
+
+#[test]
+fn work_of_a_bead_that_left_its_convoy_arrives_with_the_branch_of_its_rig() {
+    let town = town_with_queue();
+    let other = town.root().join("other.git");
+    let clone = ["clone", "--quiet", "--bare", "origin.git", "other.git"];
+    town.command("git").args(clone).dir(town.root()).run().ok();
+    let other = other.to_str().unwrap();
+    town.gt(["rig", "add", "api", other, "--executor", "process", "--prefix", "ap"]).ok();
+    let agent = town.gt(["config", "get", "rig.web.command"]).ok().line().to_owned();
+    town.gt(["config", "set", "rig.api.command", &agent]).ok();
+    town.gt(["config", "set", "rig.api.merge", "mr"]).ok();
+    let convoy = convoy(&town, &["we-milk", "ap-tea"], &["--integration"]);
+    finish(&town, "we-milk#1", "milk", "milk\n");
+    town.gt(["convoy", "remove", &convoy, "we-milk"]).ok();
+    finish(&town, "ap-tea#1", "tea", "tea\n");
+
+    assert_eq!(town.landed("main"), ["First commit", "Add milk"]);
+    assert_eq!(status(&town, &convoy)["close_reason"], "landed");
+}
+
+#[test]
+fn the_last_request_of_a_convoy_says_why_it_cannot_be_built() {
+    let town = town_with_queue();
+    town.origin_git(&["branch", "release", "main"]).ok();
+    let flags = ["--integration", "--base-branch", "release"];
+    let convoy = convoy(&town, &["we-milk", "we-tea"], &flags);
+    finish(&town, "we-milk#1", "milk", "milk\n");
+    Worker::of(&town, "we-tea#1");
+    town.origin_git(&["branch", "-D", "release"]).ok();
+    town.gt(["run", "cancel", "we-tea"]).ok();
+    town.bd(["close", "we-tea"]).ok();
+    // No process makes the last request now.
+    let inbox = town.gt(["inbox"]).ok().stdout;
+    assert_says(&inbox, &["daemon-away", "1 convoy waits to land", "gt mq run"]);
+
+    town.gt(["mq", "run"]).ok();
+
+    let held = || town.gt_json(&["mq", "show", &convoy])["held"].clone();
+    assert_eq!(held(), "target_gone");
+    assert_says(&town.gt(["inbox"]).ok().stdout, &["target-gone", "release"]);
+    town.origin_is_there(false);
+    town.gt(["mq", "retry", &convoy]).ok();
+    town.gt(["mq", "run"]).ok();
+    assert_eq!(held(), "origin_unreachable");
+    town.origin_is_there(true);
+    town.origin_git(&["branch", "release", "main"]).ok();
+    town.gt(["mq", "retry", &convoy]).ok();
+    town.gt(["mq", "run"]).ok();
+
+    assert_eq!(town.landed("release"), ["First commit", "Add milk"]);
+    assert_eq!(status(&town, &convoy)["close_reason"], "landed");
+}
+
+#[test]
 fn the_last_request_of_a_convoy_waits_for_a_review_and_can_be_given_up() {
     let town = town_with_queue();
     let convoy = convoy(&town, &["we-tea"], &["--integration", "--base-branch", "main"]);

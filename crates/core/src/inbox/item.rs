@@ -42,6 +42,10 @@ names! {
         CheckError = "check-error",
         /// Only a host that is away has the commit of finished work.
         CommitElsewhere = "commit-elsewhere",
+        /// Work that landed on the branch of a convoy is neither there nor in its base.
+        WorkMissing = "work-missing",
+        /// An error of this machine keeps a queue from being worked on.
+        QueueError = "queue-error",
         /// The command of the hosting service is missing, or not logged in.
         HostingTool = "hosting-tool",
         /// A person changed or closed a pull request.

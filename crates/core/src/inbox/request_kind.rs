@@ -58,6 +58,8 @@ fn inbox_kind_of_hold(
         RequestHold::PullRequestChanged => Some(InboxKind::PullRequestChanged),
         RequestHold::CheckError => Some(InboxKind::CheckError),
         RequestHold::CommitElsewhere => Some(InboxKind::CommitElsewhere),
+        RequestHold::WorkMissing => Some(InboxKind::WorkMissing),
+        RequestHold::QueueError => Some(InboxKind::QueueError),
         // The next pass tries again; people are asked about a pull request on the hosting service.
         RequestHold::TargetMoves | RequestHold::PullRequestOpen => None,
         RequestHold::OriginUnreachable => {

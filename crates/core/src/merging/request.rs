@@ -92,6 +92,10 @@ names! {
         CheckError = "check_error",
         /// Only a host that is away has its commit.
         CommitElsewhere = "commit_elsewhere",
+        /// Work that landed on the branch of its convoy is neither there nor in its base.
+        WorkMissing = "work_missing",
+        /// An error of this machine keeps the queue from being worked on.
+        QueueError = "queue_error",
     }
 }
 
@@ -112,6 +116,8 @@ impl RequestHold {
             Self::PullRequestChanged => "pull request changed",
             Self::CheckError => "check error",
             Self::CommitElsewhere => "commit on a host that is away",
+            Self::WorkMissing => "landed work is missing",
+            Self::QueueError => "the queue cannot be worked on",
         }
     }
 }
@@ -514,6 +520,13 @@ impl MergeRequest {
                 "gt up on that host lands it; gt mq cancel {id} gives it up, and then gt sling {} does it again",
                 id.bead
             ),
+            RequestState::Held(RequestHold::WorkMissing) => {
+                let commit: String = self.accepted.chars().take(12).collect();
+                format!(
+                    "push that work to {} again, or gt mq retry {id} lands {commit}, or gt mq cancel {id} gives it up",
+                    self.branch
+                )
+            }
             RequestState::Held(RequestHold::CheckError) if self.check_run.is_some() => {
                 format!("gt mq log {id} shows why; gt mq retry {id} tries again now")
             }

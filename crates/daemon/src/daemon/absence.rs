@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use gt_core::merging::MergeRequest;
-use gt_execution::merge_queue::{QueueName, pass_for, unattended_requests};
+use gt_execution::merge_queue::{QueueName, pass_for, unattended_convoys, unattended_requests};
 use gt_executors::process;
 
 use super::control::{DaemonPresence, presence};
@@ -26,6 +26,8 @@ pub struct DaemonAbsence {
     pub in_backoff: u64,
     /// How many merge requests a pass would move, and no process works on them.
     pub requests: u64,
+    /// How many convoys are done, and their last merge request is not made.
+    pub convoys: u64,
     /// The process of a daemon that a signal or Ctrl-Z has stopped.
     pub stopped: Option<u32>,
 }
@@ -34,6 +36,11 @@ impl DaemonAbsence {
     /// The command that makes the work go on.
     pub fn remedy(&self) -> String {
         self.stopped.map_or_else(|| "gt up".to_owned(), |pid| format!("kill -CONT {pid}"))
+    }
+
+    /// Whether something waits that a pass over the merge queues would move.
+    pub fn has_merging(&self) -> bool {
+        self.requests > 0 || self.convoys > 0
     }
 
     /// The work that waits, in words.
@@ -55,6 +62,11 @@ impl DaemonAbsence {
             1 => Some("1 merge request waits to land".to_owned()),
             requests => Some(format!("{requests} merge requests wait to land")),
         };
+        let convoys = match self.convoys {
+            0 => None,
+            1 => Some("1 convoy waits to land".to_owned()),
+            convoys => Some(format!("{convoys} convoys wait to land")),
+        };
         let over_budget = match self.over_budget {
             0 => None,
             1 => Some("1 bead waits for a budget".to_owned()),
@@ -65,6 +77,7 @@ impl DaemonAbsence {
             .chain(in_backoff)
             .chain(over_budget)
             .chain(requests)
+            .chain(convoys)
             .collect::<Vec<_>>()
             .join(", ")
     }
@@ -82,7 +95,7 @@ impl fmt::Display for DaemonAbsence {
                 write!(f, "No daemon is running and {waiting}; start the daemon with {remedy}")?;
             }
         }
-        if self.requests > 0 { write!(f, ", or land now with gt mq run") } else { Ok(()) }
+        if self.has_merging() { write!(f, ", or land now with gt mq run") } else { Ok(()) }
     }
 }
 
@@ -102,10 +115,11 @@ pub fn absence_with_backoff(
     if stopped.is_none() && is_running(town) {
         return Ok(None);
     }
-    let requests = u64::try_from(unattended_requests(town)?.len()).unwrap_or(u64::MAX);
+    let requests = unattended_requests(town)?.len() as u64;
+    let convoys = unattended_convoys(town)?.len() as u64;
     let ready = status.ready_for_daemon();
     let over_budget = if status.paused.is_some() { 0 } else { status.over_budget };
-    let is_waiting = ready > 0 || over_budget > 0 || in_backoff > 0 || requests > 0;
+    let is_waiting = ready > 0 || over_budget > 0 || in_backoff > 0 || requests > 0 || convoys > 0;
     let is_host_full = !status.short.is_empty();
     Ok(is_waiting.then_some(DaemonAbsence {
         ready,
@@ -113,6 +127,7 @@ pub fn absence_with_backoff(
         is_host_full,
         in_backoff,
         requests,
+        convoys,
         stopped,
     }))
 }

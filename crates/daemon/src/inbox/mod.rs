@@ -206,7 +206,7 @@ fn disk_row(status: &QueueStatus) -> Option<InboxItem> {
 /// Work that a daemon would start or land, while none runs.
 fn absent_daemon(absence: &DaemonAbsence) -> InboxItem {
     let mut commands = vec![absence.remedy()];
-    commands.extend((absence.requests > 0).then(|| "gt mq run".to_owned()));
+    commands.extend(absence.has_merging().then(|| "gt mq run".to_owned()));
     InboxItem {
         what: absence.to_string(),
         remedy: absence.remedy(),

@@ -58,6 +58,7 @@ fn is_of_queue(kind: InboxKind) -> bool {
             | InboxKind::TargetRed
             | InboxKind::TargetGone
             | InboxKind::OriginAway
+            | InboxKind::QueueError
     )
 }
 
@@ -97,7 +98,7 @@ impl StoppedQueue {
     }
 
     fn add(&mut self, request: &MergeRequest) {
-        if self.kind == InboxKind::OriginAway || self.kind == InboxKind::TargetGone {
+        if !matches!(self.kind, InboxKind::QueuePaused | InboxKind::TargetRed) {
             self.detail.clone_from(&request.detail);
             self.since = self.since.min(request.changed_at);
         }
@@ -141,6 +142,10 @@ impl StoppedQueue {
                     list.clone(),
                     format!("gt mq retry {first}"),
                 ],
+            ),
+            InboxKind::QueueError => (
+                format!("queue error: {place} cannot be worked on, {count}{words}"),
+                vec![list.clone(), format!("gt mq retry {first}"), "gt doctor".to_owned()],
             ),
             _ => (
                 format!("origin away: {place} is not reached, {count}{words}"),

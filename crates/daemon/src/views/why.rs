@@ -21,7 +21,7 @@ pub fn absence_for(town: &Town, why: &WhyAnswer) -> Result<Option<DaemonAbsence>
     let absence = || daemon::absence_with_backoff(town, &queue::status(town)?, in_backoff);
     Ok(match why.headline() {
         WhyHeadline::Next | WhyHeadline::Waiting => absence()?,
-        WhyHeadline::Landing => absence()?.filter(|absence| absence.requests > 0),
+        WhyHeadline::Landing => absence()?.filter(DaemonAbsence::has_merging),
         WhyHeadline::Running | WhyHeadline::Starting | WhyHeadline::Idle | WhyHeadline::Over => {
             None
         }

@@ -97,6 +97,8 @@ fn every_state_of_a_request_that_only_a_person_ends_has_a_row() {
                 RequestHold::PullRequestChanged => Some("pull-request-changed:web-1@1"),
                 RequestHold::CheckError => Some("check-error:web-1@1"),
                 RequestHold::CommitElsewhere => Some("commit-elsewhere:web-1@1"),
+                RequestHold::WorkMissing => Some("work-missing:web-1@1"),
+                RequestHold::QueueError => Some("queue-error:web/main"),
                 // Tried again by itself; the origin counts as away after ten minutes.
                 RequestHold::TargetMoves
                 | RequestHold::OriginUnreachable

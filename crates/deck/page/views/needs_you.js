@@ -19,7 +19,7 @@ import { Keys, Kind } from "../components/marks.js";
 /** Events after which the inbox is the same. */
 const UNRELATED = new Set(["run_used", "commented", "label_added", "label_removed", "step_done", "message_delivered"]);
 /** Kinds of cards whose requests the queue tries again by itself, and how long a try takes at most. */
-const RETRIED = new Set(["origin-refused", "check-error", "commit-elsewhere", "hosting-tool", "checkout-in-the-way", "target-gone", "origin-away"]);
+const RETRIED = new Set(["origin-refused", "check-error", "commit-elsewhere", "work-missing", "queue-error", "hosting-tool", "checkout-in-the-way", "target-gone", "origin-away"]);
 const AWAY_MAX_MS = 20_000;
 /** Files of a change that a card lists. */
 const FILES_MAX = 8;

@@ -1,9 +1,11 @@
 //! Merge requests that a pass would move, while no process makes one.
 
-use gt_core::merging::{MergeRequest, MergeRequestId};
+use gt_core::BeadId;
+use gt_core::merging::{MergeRequest, MergeRequestId, RequestState};
 use gt_executors::runs::{Liveness, RunFiles};
 use gt_store::MergeQueueRow;
 
+use super::integrate::complete_convoys;
 use super::local_machine::is_queue_locked;
 use super::pass::is_actionable;
 use super::queue_name::QueueName;
@@ -42,6 +44,38 @@ pub fn unattended_requests(town: &Town) -> Result<Vec<MergeRequestId>> {
             && other_host_of(town, &request.rig, &host)?.is_none()
         {
             unattended.push(request.id);
+        }
+    }
+    Ok(unattended)
+}
+
+/// The convoys whose work is done and whose last request a pass on this host would make now. One whose last request a person
+/// gave up waits for that person.
+pub fn unattended_convoys(town: &Town) -> Result<Vec<BeadId>> {
+    let complete = town.read(|reader| {
+        let mut complete = Vec::new();
+        for (convoy, rigs) in complete_convoys(reader)? {
+            let last = reader.merge_requests_of(&convoy.id)?.into_iter().next();
+            let waits = last
+                .is_some_and(|last| last.state.is_open() || last.state == RequestState::Cancelled);
+            if !waits {
+                complete.push((convoy.id, rigs));
+            }
+        }
+        Ok(complete)
+    })?;
+    if complete.is_empty() {
+        return Ok(Vec::new());
+    }
+    let host = host_of(town).unwrap_or_default();
+    let mut unattended = Vec::new();
+    for (convoy, rigs) in complete {
+        let mut is_ours = true;
+        for rig in &rigs {
+            is_ours &= other_host_of(town, &rig.slug, &host)?.is_none();
+        }
+        if is_ours {
+            unattended.push(convoy);
         }
     }
     Ok(unattended)

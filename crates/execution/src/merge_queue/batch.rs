@@ -13,7 +13,7 @@ use gt_executors::git::{AppliedAs, CandidateMember, Commit, LandMethod, MemberOu
 
 use gt_store::Reader;
 
-use super::integrate::has_open_work;
+use super::integrate::{has_open_work, is_buildable};
 use super::land::{BuiltCandidate, PushOutcome};
 use super::machine::MergeLock;
 use super::pass::{PassScope, QueueBuilder};
@@ -126,7 +126,10 @@ impl QueueBuilder<'_> {
                 if request.state != RequestState::Queued {
                     continue;
                 }
-                if request.queue_stop.blocker.is_some() || has_open_work(reader, &request)? {
+                if request.queue_stop.blocker.is_some()
+                    || !is_buildable(&request)
+                    || has_open_work(reader, &request)?
+                {
                     continue;
                 }
                 if request.review {

@@ -4,21 +4,23 @@
 //! convoy lands when the base has the branch, in each rig that has work of the convoy.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use gt_core::decide::{ContainerChange, ConvoyState, convoy_change, integration_base};
 use gt_core::merging::{
-    MergeMethod, MergeRequest, OriginAnswer, PullRequestName, RequestAction, RequestPurpose,
-    RequestState, integration_branch,
+    MergeMethod, MergeRequest, OriginAnswer, PullRequestName, RequestAction, RequestHold,
+    RequestPurpose, RequestState, integration_branch,
 };
 use gt_core::schedule::Merge;
 use gt_core::settings::Layers;
 use gt_core::{Bead, DependencyType, Json, Rig, RigSlug};
-use gt_executors::git::Commit;
+use gt_executors::git::{Commit, GitError};
 use gt_store::{Reader, Writer};
 
+use super::branch_work::BranchWork;
 use super::commands::merge_of_rig;
 use super::machine::{MergeMachine, MergeRepository};
-use super::pass::PassReport;
+use super::pass::{ERROR_DELAY, PassReport, TARGET_GONE_DELAY, UNREACHABLE_DELAY};
 use super::queue_name::QueueName;
 use crate::checks::protected_among;
 use gt_beads::containers::land_integrated;
@@ -65,9 +67,11 @@ pub(super) fn integrate_convoys(
                 Ok(RigStep::Waits) => {}
                 Err(error) if error.is_of_store() => return Err(error),
                 Err(error) => {
+                    let why = with_causes(&error);
+                    hold_broken(town, &convoy, rig, &why)?;
                     let target = integration_branch(&convoy.id);
                     let queue = QueueName { rig: rig.slug.clone(), target };
-                    report.problems.push((queue, with_causes(&error)));
+                    report.problems.push((queue, why));
                 }
             }
             is_over = false;
@@ -123,7 +127,7 @@ pub(super) fn withdraw_incomplete(town: &Town, open: &[MergeRequest]) -> Result<
 }
 
 /// The convoys with an integration branch of which everything is done, each with the rigs of its work.
-fn complete_convoys(reader: &Reader<'_>) -> Result<Vec<(Bead, Vec<Rig>)>> {
+pub(super) fn complete_convoys(reader: &Reader<'_>) -> Result<Vec<(Bead, Vec<Rig>)>> {
     let mut complete = Vec::new();
     for tally in reader.convoys_without_open_members()? {
         let Some(convoy) = reader.bead(&tally.convoy)? else { continue };
@@ -138,9 +142,10 @@ fn complete_convoys(reader: &Reader<'_>) -> Result<Vec<(Bead, Vec<Rig>)>> {
                 continue;
             }
             slugs.extend(reader.bead(&edge.target)?.and_then(|bead| bead.rig));
-            let requests = reader.merge_requests_of(&edge.target)?.into_iter();
-            slugs.extend(requests.filter(|one| one.target == branch).map(|one| one.rig));
         }
+        // What is not a member any more has landed on the branch all the same.
+        let landed = reader.merge_requests_landed_on(&branch)?;
+        slugs.extend(landed.into_iter().map(|request| request.rig));
         let own = reader.merge_requests_of(&convoy.id)?;
         let mut rigs = Vec::new();
         let mut is_stuck = false;
@@ -159,6 +164,33 @@ fn complete_convoys(reader: &Reader<'_>) -> Result<Vec<(Bead, Vec<Rig>)>> {
     Ok(complete)
 }
 
+/// The last request of a convoy in a rig, as it is to be made.
+struct LastRequest {
+    target: String,
+    /// The commit that it brings.
+    accepted: String,
+    /// The newest commit that the target has of it; nothing if that is not known, and then it cannot be built.
+    start: Option<Commit>,
+    /// Whether it touches protected paths.
+    is_protected: bool,
+    /// What is in the way of it.
+    hold: Option<LastHold>,
+}
+
+/// Something that is in the way of the last request of a convoy.
+struct LastHold {
+    reason: RequestHold,
+    words: String,
+    /// When it is tried again without a person.
+    delay: Option<Duration>,
+}
+
+/// The branch to which the work of a convoy goes in a rig.
+fn target_of(convoy: &Bead, rig: &Rig) -> String {
+    let base = integration_base(convoy).filter(|base| !base.is_empty());
+    base.unwrap_or_else(|| rig.default_branch.clone())
+}
+
 /// Brings the integration branch of a convoy to its base in one rig.
 fn bring(
     town: &Town,
@@ -168,55 +200,173 @@ fn bring(
 ) -> Result<RigStep> {
     let failed = git_failed(rig);
     let branch = integration_branch(&convoy.id);
-    let base = integration_base(convoy).filter(|base| !base.is_empty());
-    let target = base.unwrap_or_else(|| rig.default_branch.clone());
-    let Some(tip) = repository.find_branch(&branch).map_err(&failed)? else {
-        return Ok(RigStep::Nothing);
+    let target = target_of(convoy, rig);
+    let work = town.read(|reader| BranchWork::of(reader, convoy, rig, &target))?;
+    let tip = match repository.find_branch(&branch) {
+        Err(GitError::Unreachable { message, .. }) => {
+            let Some(accepted) = work.last_commit() else { return Ok(RigStep::Waits) };
+            let (reason, delay) = (RequestHold::OriginUnreachable, Some(UNREACHABLE_DELAY));
+            let hold = Some(LastHold { reason, words: message, delay });
+            let last = LastRequest { target, accepted, start: None, is_protected: false, hold };
+            return open_last(town, convoy, rig, last);
+        }
+        found => found.map_err(&failed)?,
     };
-    let target_tip = repository.tip(&target).map_err(&failed)?.ok_or_else(|| {
-        OperationError::rejected(format!("the origin of {} has no branch {target}", rig.slug))
-    })?;
-    let is_there = repository.origin_has(&target, &tip).map_err(&failed)?;
-    let known = town.read(|reader| known_step(reader, convoy, &rig.slug, &tip, is_there))?;
-    if let Some(step) = known {
+    if tip.is_none() && work.landed.is_empty() {
+        return Ok(RigStep::Nothing);
+    }
+    let target_tip = match &tip {
+        Some(_) => repository.tip(&target),
+        // This machine may not have the repository yet.
+        None => repository.find_branch(&target),
+    };
+    let Some(target_tip) = target_tip.map_err(&failed)? else {
+        let accepted = tip.map(|tip| tip.to_string()).or_else(|| work.last_commit());
+        let Some(accepted) = accepted else { return Ok(RigStep::Waits) };
+        let words = format!("the origin has no branch {target}");
+        let (reason, delay) = (RequestHold::TargetGone, Some(TARGET_GONE_DELAY));
+        let hold = Some(LastHold { reason, words, delay });
+        let last = LastRequest { target, accepted, start: None, is_protected: false, hold };
+        return open_last(town, convoy, rig, last);
+    };
+    let is_in_target =
+        |commit: &Commit| repository.origin_has(&target, commit).map_err(git_failed(rig));
+    if let Some(tip) = &tip
+        && !is_in_target(tip)?
+        && let Some(step) = town.read(|reader| known_step(reader, convoy, &rig.slug, tip))?
+    {
         return Ok(step);
     }
-    if is_there {
-        // The look at its pull request records the merge, and deletes the branch of that.
-        if town
-            .read(|reader| published_tips(reader, convoy, &rig.slug))?
-            .iter()
-            .any(|published| repository.origin_has(&target, published).unwrap_or(false))
-        {
-            return Ok(RigStep::Waits);
+    let lost = work.lost(repository, tip.as_ref())?;
+    let hold = (!lost.is_empty()).then(|| LastHold {
+        reason: RequestHold::WorkMissing,
+        words: work.words_of_lost(&lost, tip.is_some()),
+        delay: None,
+    });
+    let has_branch = tip.is_some();
+    let accepted = match tip {
+        // A branch that was made anew and has nothing yet says less than what is gone.
+        Some(tip) if hold.is_none() || !is_in_target(&tip)? => tip,
+        _ => match work.newest(repository)? {
+            Some(newest) => newest,
+            None => return Ok(RigStep::Nothing),
+        },
+    };
+    if hold.is_none() {
+        if is_in_target(&accepted)? {
+            return arrived(town, repository, convoy, rig, (&target, &accepted));
         }
-        // People have merged the branch.
-        return town.write(|writer| confirm_in(writer, convoy, &rig.slug, &tip));
+        if !has_branch {
+            // The branch is gone, and a request of the convoy has all of it, or has brought it.
+            return Ok(if work.has_open() { RigStep::Waits } else { RigStep::Nothing });
+        }
     }
-    let start = repository.merge_base(&tip, &target_tip).map_err(&failed)?.ok_or_else(|| {
-        OperationError::rejected(format!(
-            "{branch} and {target} of {} have no common commit",
-            rig.slug
-        ))
-    })?;
-    let changed = || repository.changed_paths(&start, &tip);
-    let is_protected = !protected_among(town, rig, changed)?.is_empty();
+    let start = if repository.has(&accepted).map_err(&failed)? {
+        let start = repository.merge_base(&accepted, &target_tip).map_err(&failed)?;
+        Some(start.ok_or_else(|| {
+            OperationError::rejected(format!(
+                "{branch} and {target} of {} have no common commit",
+                rig.slug
+            ))
+        })?)
+    } else {
+        None
+    };
+    let is_protected = match &start {
+        Some(start) => {
+            let changed = || repository.changed_paths(start, &accepted);
+            !protected_among(town, rig, changed)?.is_empty()
+        }
+        None => false,
+    };
+    let accepted = accepted.to_string();
+    open_last(town, convoy, rig, LastRequest { target, accepted, start, is_protected, hold })
+}
+
+/// The step that follows when the base of a convoy has its branch.
+fn arrived(
+    town: &Town,
+    repository: &dyn MergeRepository,
+    convoy: &Bead,
+    rig: &Rig,
+    (target, tip): (&str, &Commit),
+) -> Result<RigStep> {
+    let open = town.read(|reader| Ok(reader.open_merge_request(&convoy.id)?))?;
+    if open.is_none_or(|open| open.rig != rig.slug) {
+        return Ok(RigStep::Nothing);
+    }
+    // The look at its pull request records the merge, and deletes the branch of that.
+    if town
+        .read(|reader| published_tips(reader, convoy, &rig.slug))?
+        .iter()
+        .any(|published| repository.origin_has(target, published).unwrap_or(false))
+    {
+        return Ok(RigStep::Waits);
+    }
+    // People have merged the branch.
+    town.write(|writer| confirm_in(writer, convoy, &rig.slug, tip))
+}
+
+/// Holds the last request of a convoy because of an error of this machine, so that people see why it does not land. Nothing is
+/// held if nothing of it has landed on the branch yet.
+fn hold_broken(town: &Town, convoy: &Bead, rig: &Rig, why: &str) -> Result<()> {
+    let target = target_of(convoy, rig);
+    let work = town.read(|reader| BranchWork::of(reader, convoy, rig, &target))?;
+    let Some(accepted) = work.last_commit() else { return Ok(()) };
+    let (reason, delay) = (RequestHold::QueueError, Some(ERROR_DELAY));
+    let hold = Some(LastHold { reason, words: why.to_owned(), delay });
+    let last = LastRequest { target, accepted, start: None, is_protected: false, hold };
+    open_last(town, convoy, rig, last).map(drop)
+}
+
+/// Makes the last request of a convoy in a rig, in the place of a former one.
+fn open_last(town: &Town, convoy: &Bead, rig: &Rig, last: LastRequest) -> Result<RigStep> {
+    let LastRequest { target, accepted, start, is_protected, hold } = last;
+    let branch = integration_branch(&convoy.id);
     let files = file_layers(town)?;
     town.write(|writer| {
         let layers = layers_over(&files, writer)?;
         let is_required = layers.rig_review(&rig.slug)? == "required";
         let review = is_protected || is_required || metadata_requires_review(convoy);
-        let open = writer.open_merge_request(&convoy.id)?;
-        if let Some(former) = &open {
+        let now = writer.now();
+        let retry_at = hold.as_ref().and_then(|hold| Some(now.plus(hold.delay?)));
+        if let Some(hold) = &hold {
+            let known = writer.merge_requests_of(&convoy.id)?.into_iter().find(|known| {
+                known.rig == rig.slug
+                    && known.accepted == accepted
+                    && known.state != RequestState::Superseded
+            });
+            match known {
+                // It has arrived, or a person let it land without the rest.
+                Some(known) if known.state == RequestState::Landed => return Ok(RigStep::Nothing),
+                // A person gave it up.
+                Some(known) if !known.state.is_open() => return Ok(RigStep::Waits),
+                _ => {}
+            }
+            match writer.open_merge_request(&convoy.id)? {
+                Some(open)
+                    if open.rig == rig.slug
+                        && !is_buildable(&open)
+                        && open.state != RequestState::Held(hold.reason) =>
+                {
+                    let note = RequestNote { retry_at, ..RequestNote::words(&hold.words) };
+                    let action = RequestAction::Hold(hold.reason);
+                    act_in(writer, &open.id, action, OriginAnswer::Unknown, note)?;
+                    return Ok(RigStep::Waits);
+                }
+                Some(_) => return Ok(RigStep::Waits),
+                None => {}
+            }
+        }
+        if let Some(former) = writer.open_merge_request(&convoy.id)? {
             let words = RequestNote::words(format!("{branch} has changed"));
             let (action, origin) = (RequestAction::Supersede, OriginAnswer::Unknown);
             if act_in(writer, &former.id, action, origin, words)?.is_none() {
                 return Ok(RigStep::Waits);
             }
         }
-        let now = writer.now();
-        let last = writer.merge_requests_of(&convoy.id)?.into_iter().find(|it| it.rig == rig.slug);
         // Also one that was withdrawn.
+        let last = writer.merge_requests_of(&convoy.id)?.into_iter().find(|it| it.rig == rig.slug);
         let former = last.filter(|last| last.state == RequestState::Superseded);
         let (tries, top, pull_request) = former.map_or_else(Default::default, |former| {
             (former.tries, former.top, former.pull_request)
@@ -226,12 +376,20 @@ fn bring(
             "" => method_of_convoy(&layers, convoy, &rig.slug)?,
             _ => MergeMethod::PullRequest,
         };
+        let is_held = hold.is_some();
+        let (state, detail) = match hold {
+            Some(hold) => (RequestState::Held(hold.reason), hold.words),
+            None => (RequestState::Queued, String::new()),
+        };
         writer.insert_merge_request(MergeRequest {
             branch,
-            accepted: tip.to_string(),
-            base: start.to_string(),
+            accepted,
+            base: start.map(|start| start.to_string()).unwrap_or_default(),
             method,
             review,
+            state,
+            detail,
+            retry_at,
             top,
             tries,
             pull_request,
@@ -243,8 +401,17 @@ fn bring(
                 now,
             )
         })?;
+        if is_held {
+            return Ok(RigStep::Waits);
+        }
         Ok(RigStep::Opened(QueueName { rig: rig.slug.clone(), target }))
     })
+}
+
+/// Whether a request can be put on its target. The last request of a convoy cannot before its commits are known: another one
+/// takes its place then.
+pub(super) fn is_buildable(request: &MergeRequest) -> bool {
+    request.purpose != RequestPurpose::Integration || !request.base.is_empty()
 }
 
 /// How the branch of a convoy gets to its base: as the convoy says, or else as its rig does. Work that no person is to merge goes
@@ -303,21 +470,17 @@ fn known_step(
     convoy: &Bead,
     rig: &RigSlug,
     tip: &Commit,
-    is_there: bool,
 ) -> Result<Option<RigStep>> {
     let requests = reader.merge_requests_of(&convoy.id)?;
-    let open = requests.iter().find(|request| request.state.is_open());
-    if is_there {
-        let is_own = open.is_some_and(|request| request.rig == *rig);
-        return Ok((!is_own).then_some(RigStep::Nothing));
-    }
     let of_tip =
         requests.iter().find(|request| request.rig == *rig && request.accepted == tip.as_str());
-    Ok(match of_tip.map(|request| request.state) {
-        Some(RequestState::Landed) => Some(RigStep::Nothing),
+    let Some(of_tip) = of_tip else { return Ok(None) };
+    Ok(match of_tip.state {
+        RequestState::Landed => Some(RigStep::Nothing),
+        RequestState::Superseded | RequestState::Held(RequestHold::WorkMissing) => None,
+        state if state.is_open() && !is_buildable(of_tip) => None,
         // A person gave it up, or it is on its way.
-        Some(RequestState::Superseded) | None => None,
-        Some(_) => Some(RigStep::Waits),
+        _ => Some(RigStep::Waits),
     })
 }
 

@@ -7,6 +7,7 @@
 mod attendance;
 mod batch;
 mod branch_push;
+mod branch_work;
 mod commands;
 mod commit_lookup;
 mod integrate;
@@ -27,7 +28,7 @@ mod unmerged;
 mod verify;
 mod views;
 
-pub use attendance::unattended_requests;
+pub use attendance::{unattended_convoys, unattended_requests};
 pub(crate) use commands::merge_of_rig;
 pub use commands::{
     RequestReview, cancel_request, close_unmerged, comment, owner_of_caller, pause, put_on_top,

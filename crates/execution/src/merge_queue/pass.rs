@@ -41,6 +41,10 @@ const BUSY_DELAY: Duration = Duration::from_secs(1);
 const ELSEWHERE_DELAY: Duration = Duration::from_secs(5);
 /// The delay before an origin that does not answer is asked again.
 pub(super) const UNREACHABLE_DELAY: Duration = Duration::from_secs(30);
+/// The delay before a target that the origin does not have is looked for again.
+pub(super) const TARGET_GONE_DELAY: Duration = Duration::from_mins(10);
+/// The delay before a queue is tried again that an error of this machine has stopped.
+pub(super) const ERROR_DELAY: Duration = Duration::from_secs(30);
 
 /// The outcome of a pass.
 #[derive(Debug, Clone, Default)]
@@ -432,7 +436,7 @@ impl<'a> QueueBuilder<'a> {
         }
         let Some(tip) = self.repository.tip(target).map_err(&failed)? else {
             let words = format!("the origin has no branch {target}");
-            self.hold_waiting(RequestHold::TargetGone, &words, Duration::from_mins(10))?;
+            self.hold_waiting(RequestHold::TargetGone, &words, TARGET_GONE_DELAY)?;
             self.follow_renamed_branch()?;
             return Ok(false);
         };

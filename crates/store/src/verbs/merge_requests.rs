@@ -78,6 +78,8 @@ statements! {
     IN_REVIEW = "SELECT COUNT(*) FROM merge_requests WHERE state = 'review'";
     LANDED_AS = concat!("SELECT ", read_columns!(), " FROM merge_requests WHERE state = 'landed' AND landed >= ?1 \
         AND landed < ?2 ORDER BY position DESC LIMIT ?3");
+    LANDED_ON = concat!("SELECT ", read_columns!(), " FROM merge_requests WHERE target = ?1 AND state = 'landed' \
+        ORDER BY position");
     PAGE = concat!("SELECT ", read_columns!(), " FROM merge_requests WHERE position < ?1 AND (?2 = '' OR rig = ?2) \
         AND (?3 = '' OR state = ?3 OR (?3 = 'open' AND ", open!(), ")) ORDER BY position DESC LIMIT ?4");
     LAST_NUMBER = "SELECT COALESCE(MAX(number), 0) FROM merge_requests WHERE bead = ?1";
@@ -252,6 +254,11 @@ impl Reader<'_> {
         }
         found.sort_by_key(|request| request.position);
         Ok(found)
+    }
+
+    /// The requests of all rigs that have landed on branches of this name, by place in line.
+    pub fn merge_requests_landed_on(&self, target: &str) -> Result<Vec<MergeRequest>, StoreError> {
+        self.rows(LANDED_ON, &[target.into()], request_from)
     }
 
     /// Requests older than a place in line, the newest first.
