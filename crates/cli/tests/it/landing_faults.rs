@@ -275,6 +275,43 @@ fn a_push_that_outlives_its_daemon_keeps_its_request_in_landing() {
 }
 
 #[test]
+fn a_damaged_repository_is_repaired_by_the_pass_that_needs_it() {
+    let town = town_with_check(ADDS_A_FILE);
+    let beads = ["we-a".to_owned()];
+    queue_up(&town, &beads);
+    fs::write(town.cwd().join("web/.repo.git.own/HEAD"), "garbage\n").unwrap();
+    town.gt(["mq", "resume", "web"]).ok();
+
+    town.gt(["mq", "run"]).ok();
+
+    assert_landed_once(&town, &beads);
+}
+
+#[test]
+fn an_error_of_a_pass_is_the_reason_of_the_requests_that_it_stops() {
+    let town = town_with_check(ADDS_A_FILE);
+    let beads = ["we-a", "we-b"].map(str::to_owned);
+    queue_up(&town, &beads);
+    let checks = town.cwd().join("web/checks");
+    fs::write(&checks, "in the way\n").unwrap();
+    town.gt(["mq", "resume", "web"]).ok();
+
+    town.gt(["mq", "run"]).ok();
+
+    for bead in &beads {
+        assert_eq!(state(&town, bead), "held: queue_error");
+    }
+    let inbox = town.gt(["inbox"]).ok().stdout;
+    assert_says(&inbox, &["queue-error", "main of web", "2 merge requests wait", "checks"]);
+    fs::remove_file(&checks).unwrap();
+    for bead in &beads {
+        town.gt(["mq", "retry", bead]).ok();
+    }
+    town.gt(["mq", "run"]).ok();
+    assert_landed_once(&town, &beads);
+}
+
+#[test]
 fn requests_for_a_branch_that_was_renamed_land_on_the_new_one() {
     let town = town_with_check(ADDS_A_FILE);
     let beads = ["we-a", "we-b"].map(str::to_owned);

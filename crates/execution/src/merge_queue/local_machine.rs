@@ -126,6 +126,13 @@ impl MergeRepository for LocalRepository<'_> {
         Ok(turn.map(|turn| Box::new(turn) as Box<dyn MergeLock>))
     }
 
+    fn repair(&self) -> std::result::Result<bool, GitError> {
+        if self.repository.problem().is_none() {
+            return Ok(false);
+        }
+        self.repository.repair().map(|()| true)
+    }
+
     fn fetch(&self) -> std::result::Result<(), GitError> {
         self.repository.fetch()
     }

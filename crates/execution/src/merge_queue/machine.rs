@@ -41,6 +41,11 @@ pub trait MergeRepository {
         self.turn().map(Some)
     }
 
+    /// Repairs the repository of this machine. `false` if nothing is wrong with it, as by default.
+    fn repair(&self) -> std::result::Result<bool, GitError> {
+        Ok(false)
+    }
+
     /// Asks the origin for its branches.
     fn fetch(&self) -> std::result::Result<(), GitError>;
 

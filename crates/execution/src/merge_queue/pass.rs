@@ -265,7 +265,7 @@ pub(super) fn work_on(
         return Ok(());
     }
     let mut worked = QueueBuilder::new(town, machine, rig, repository.as_ref(), name, &builder)
-        .and_then(|mut builder| builder.work(scope).map(|()| builder));
+        .and_then(|mut builder| builder.work_or_hold(scope, report).map(|()| builder));
     town.write(|writer| Ok(writer.release_queue(&name.rig, &name.target, &builder)?))?;
     drop(lock);
     if worked.as_ref().is_ok_and(|builder| builder.is_turn_taken) {
@@ -395,6 +395,26 @@ impl<'a> QueueBuilder<'a> {
     fn work(&mut self, scope: PassScope) -> Result<()> {
         while self.step(scope)? {}
         Ok(())
+    }
+
+    /// The same for the only process that works on the queue. An error that is not of the store is reported, and the requests
+    /// that it stops are held for it; if the repository of this machine was damaged, it is repaired and used once more.
+    fn work_or_hold(&mut self, scope: PassScope, report: &mut PassReport) -> Result<()> {
+        let mut worked = self.work(scope);
+        if worked.as_ref().is_err_and(|error| !error.is_of_store())
+            && self.repository.repair().unwrap_or(false)
+        {
+            worked = self.work(scope);
+        }
+        match worked {
+            Err(error) if !error.is_of_store() => {
+                let why = with_causes(&error);
+                self.hold_waiting(RequestHold::QueueError, &why, ERROR_DELAY)?;
+                report.problems.push((self.name.clone(), why));
+                Ok(())
+            }
+            worked => worked,
+        }
     }
 
     /// Makes one batch. `false` if there is nothing more to do now.
