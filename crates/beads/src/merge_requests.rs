@@ -1,8 +1,8 @@
 //! The rows of merge requests as operations change them. Nothing here touches git.
 
 use gt_core::merging::{
-    MergeRequest, MergeRequestId, OriginAnswer, RequestAction, RequestPurpose, RequestState,
-    next_state,
+    MergeRequest, MergeRequestId, OriginAnswer, RequestAction, RequestHold, RequestPurpose,
+    RequestState, next_state,
 };
 use gt_core::{BeadId, MessageAddress, Sender};
 use gt_store::{Reader, Writer};
@@ -79,10 +79,12 @@ pub fn act_in(
         },
         retry_at: note.retry_at,
         landed: note.landed.unwrap_or_default(),
-        // Its output stays readable after the repair.
-        check_run: note
-            .check_run
-            .or(request.check_run.filter(|_| state == RequestState::Superseded)),
+        check_run: note.check_run.or(request.check_run.filter(|_| {
+            // Its output stays readable after the repair; and a request that a check error held is tried without the others.
+            state == RequestState::Superseded
+                || (request.state == RequestState::Held(RequestHold::CheckError)
+                    && state == RequestState::Queued)
+        })),
         candidate: request.candidate.filter(|_| state == RequestState::Landed),
         changed_at: if state == request.state { request.changed_at } else { writer.now() },
         ..request.clone()

@@ -10,7 +10,7 @@ mod transition;
 
 pub use candidate::{Candidate, CandidatePart, CandidateState};
 pub use integration_branch::{convoy_of_branch, integration_branch};
-pub use order::{BatchSearch, SearchStep, in_queue_order};
+pub use order::{BatchSearch, SearchStep, in_queue_order, may_share_batch};
 #[cfg(test)]
 pub(crate) use request::tests;
 pub use request::{

@@ -5,11 +5,19 @@ use std::cmp::Reverse;
 use super::request::MergeRequest;
 use crate::Priority;
 
-/// Sorts requests by their turn: `top` first, then fewer failed tries, higher priority, and place in line.
+/// Sorts requests by their turn: `top` first, then those that no check error has held, fewer failed tries, higher priority, and
+/// place in line.
 pub fn in_queue_order(requests: &mut [(MergeRequest, Priority)]) {
     requests.sort_by_key(|(request, priority)| {
-        (Reverse(request.top), request.tries, *priority, request.position)
+        let is_after_error = request.check_run.is_some();
+        (Reverse(request.top), is_after_error, request.tries, *priority, request.position)
     });
+}
+
+/// Whether two requests in line may be built together. One that a check error has held alone may be to blame for it, and is tried
+/// alone; those that the same error held are tried together.
+pub fn may_share_batch(one: &MergeRequest, other: &MergeRequest) -> bool {
+    one.check_run == other.check_run
 }
 
 /// The next step of a search.
@@ -157,9 +165,20 @@ mod tests {
             (request("gt-urgent", 3, 0, false), priority(0)),
             (request("gt-failed", 0, 1, false), priority(0)),
             (request("gt-top", 4, 3, true), priority(4)),
+            (MergeRequest { check_run: Some(7), ..request("gt-hung", 0, 0, false) }, priority(0)),
         ];
         in_queue_order(&mut line);
         let names: Vec<&str> = line.iter().map(|(request, _)| request.id.bead.as_str()).collect();
-        assert_eq!(names, ["gt-top", "gt-urgent", "gt-old", "gt-new", "gt-failed"]);
+        assert_eq!(names, ["gt-top", "gt-urgent", "gt-old", "gt-new", "gt-failed", "gt-hung"]);
+    }
+
+    #[test]
+    fn a_request_that_a_check_error_held_is_tried_without_the_others() {
+        let held = |check_run| MergeRequest { check_run, ..any_request("gt-a", 1) };
+        assert!(may_share_batch(&held(None), &held(None)));
+        assert!(!may_share_batch(&held(None), &held(Some(7))));
+        assert!(!may_share_batch(&held(Some(8)), &held(Some(7))));
+        // The check did not end on the target either.
+        assert!(may_share_batch(&held(Some(7)), &held(Some(7))));
     }
 }

@@ -439,6 +439,13 @@ fn a_request_with_which_a_check_does_not_end_waits_alone() {
     assert_eq!(state_of(&town, 3), RequestState::Held(RequestHold::CheckError));
     // The batch, its 8 requests one by one, the target without the one that is stuck, and the other batches.
     assert_eq!(machine.check_runs.get(), 1 + 8 + 1 + 3 - 1);
+
+    // Tried again, it does not stop others: they go first, and it is not put together with them.
+    request_at(&town, "web-40", RequestState::Queued, &commit(40));
+    gt_execution::merge_queue::retry(&town, "web-3").unwrap();
+    assert_eq!(land(&town, &machine), 32);
+    assert_eq!(state_of(&town, 3), RequestState::Held(RequestHold::CheckError));
+    assert_eq!(machine.check_runs.get(), 12 + 2, "the other one, and it alone");
 }
 
 #[test]

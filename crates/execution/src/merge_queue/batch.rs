@@ -8,6 +8,7 @@ use gt_core::checks::CheckPurpose;
 use gt_core::merging::{
     BatchSearch, Candidate, MergeMethod, MergeRequest, MergeRequestId, OriginAnswer, RequestAction,
     RequestHold, RequestPurpose, RequestState, SearchStep, approval_of, in_queue_order,
+    may_share_batch,
 };
 use gt_executors::git::{AppliedAs, CandidateMember, Commit, LandMethod, MemberOutcome, Signature};
 
@@ -201,7 +202,14 @@ impl QueueBuilder<'_> {
         if let Some(first) = requests.next_if(|first| self.alone.contains(&first.id)) {
             return vec![first];
         }
-        requests.filter(|request| !self.alone.contains(&request.id)).take(most).collect()
+        let mut together: Vec<MergeRequest> = Vec::new();
+        for request in requests.filter(|request| !self.alone.contains(&request.id)) {
+            let is_possible = together.first().is_none_or(|first| may_share_batch(first, &request));
+            if is_possible && together.len() < most {
+                together.push(request);
+            }
+        }
+        together
     }
 
     /// Leaves out requests whose commit is on another host alone: a builder of that host builds them. If that host is away,
