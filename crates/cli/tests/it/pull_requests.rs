@@ -355,6 +355,45 @@ fn a_pull_request_that_a_person_closes_or_changes_asks_a_person() {
 }
 
 #[test]
+fn a_repair_that_came_due_while_a_request_was_held_begins_when_that_is_over() {
+    for tool in SERVICES {
+        let hosted = HostedTown::new(tool);
+        let HostedTown { town, service, .. } = &hosted;
+        town.origin_git(&["branch", "release", "main"]).ok();
+        for bead in ["we-a", "we-b", "we-c", "we-d"] {
+            hosted.opened(bead, &format!("{bead}.txt"), "te\n");
+        }
+        service.person(["close", "1"]);
+        service.person(["base", "2", "release"]);
+        hosted.sync();
+        assert_eq!(hosted.state("we-a"), "held: pull_request_changed");
+        assert_eq!(hosted.state("we-b"), "held: pull_request_changed");
+
+        // The reason for a repair is there before the hold is over.
+        service.person(["comment", "1", "ada", "we-a.txt", "1", "A letter is missing"]);
+        service.person(["reopen", "1"]);
+        let failed = if tool == FakeService::GitHub { "FAILURE" } else { "failed" };
+        service.person(["check", "2", "spelling", failed, "run", "https://ci.example.com/7"]);
+        service.person(["base", "2", "main"]);
+        hosted.sync();
+        service.misbehave("logged-out", "any", 1000);
+        hosted.sync();
+        assert_eq!(hosted.state("we-c"), "held: hosting_tool");
+        assert_eq!(hosted.state("we-d"), "held: hosting_tool");
+        service.behave();
+        service.person(["comment", "3", "ada", "we-c.txt", "1", "A letter is missing"]);
+        town.person_lands("we-d.txt", "coffee\n");
+        hosted.sync();
+
+        let states = ["we-a", "we-b", "we-c", "we-d"].map(|bead| hosted.state(bead));
+        assert_eq!(states, ["failed", "failed", "failed", "conflict"]);
+        for bead in ["we-a", "we-b", "we-c", "we-d"] {
+            assert_says(hosted.request(bead)["next"].as_str().unwrap(), &["a repair is scheduled"]);
+        }
+    }
+}
+
+#[test]
 fn work_that_people_merged_before_a_retry_gets_no_second_pull_request() {
     let hosted = HostedTown::new(FakeService::GitHub);
     let HostedTown { town, service, .. } = &hosted;

@@ -384,10 +384,12 @@ impl<'a> PullRequestWatch<'a> {
                     self.adopt_tip(hosted, one)?;
                 }
                 PullRequestNext::Repair(repair) => {
+                    self.resume(one)?;
                     let words = repair_words(&repair);
                     return self.send_back(one, shown, &repair, RequestAction::FailCheck, &words);
                 }
                 PullRequestNext::Conflict(repair) => {
+                    self.resume(one)?;
                     let words = self.conflict_words(request, &shown.head_commit)?;
                     return self.send_back(
                         one,
