@@ -277,6 +277,21 @@ fn comments_that_start_no_repair_are_shown_and_enter_no_briefing() {
 }
 
 #[test]
+fn texts_that_are_there_are_judged_again_when_trust_changes() {
+    let hosted = HostedTown::new(FakeService::GitHub);
+    let HostedTown { town, service, .. } = &hosted;
+    hosted.opened("we-a", "tea", "te\n");
+    service.person(["note", "1", "mallory", "A letter is missing"]);
+    hosted.sync();
+    assert_says(&hosted.sync(), &["No news"]);
+    assert_eq!(hosted.state("we-a"), "held: pull_request");
+
+    town.gt(["config", "set", "pr.trust", "write,mallory"]).ok();
+
+    assert_says(&hosted.sync(), &["sent back: we-a@1", "a comment"]);
+}
+
+#[test]
 fn the_daemon_opens_and_follows_pull_requests() {
     let hosted = HostedTown::new(FakeService::GitHub);
     let HostedTown { town, service, .. } = &hosted;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use gt_core::hosting::{
     PolledPullRequest, PullRequest, PullRequestNext, PullRequestRecord, PullRequestRepair,
-    PullRequestTip, ShownFeedback, TrackedPullRequest, judge_pull_request,
+    PullRequestTip, PullRequestTrust, ShownFeedback, TrackedPullRequest, judge_pull_request,
 };
 use gt_core::merging::{
     MergeMethod, MergeRequest, MergeRequestId, OriginAnswer, RequestAction, RequestHold,
@@ -262,7 +262,7 @@ impl<'a> PullRequestWatch<'a> {
         let mut own_login = None;
         let mut is_fetched = false;
         for (index, one) in followed.iter().enumerate() {
-            let fingerprint = fingerprint_of(&polled, one.number);
+            let fingerprint = fingerprint_of(&polled, one.number, hosted.trust());
             let is_same = !fingerprint.is_empty() && fingerprint == one.pull.fingerprint;
             if is_same && is_at_rest(&one.request) {
                 continue;
@@ -637,9 +637,11 @@ fn is_at_rest(request: &MergeRequest) -> bool {
     )
 }
 
-fn fingerprint_of(polled: &[PolledPullRequest], number: u64) -> String {
+/// Everything that the judgement depends on. Another setting of trust judges the texts that are there again.
+fn fingerprint_of(polled: &[PolledPullRequest], number: u64, trust: &PullRequestTrust) -> String {
     let found = polled.iter().find(|polled| polled.number == number);
-    found.and_then(|polled| polled.fingerprint.clone()).unwrap_or_default()
+    let fingerprint = found.and_then(|polled| polled.fingerprint.as_ref());
+    fingerprint.map(|fingerprint| format!("{fingerprint} {trust}")).unwrap_or_default()
 }
 
 /// Why a pull request goes back, in words of ours alone: texts of others are quoted in the briefing.
