@@ -25,6 +25,8 @@ pub struct DaemonAbsenceDocument {
     pub ready: u64,
     /// How many merge requests wait to land.
     pub merge_requests: u64,
+    /// How many pull requests are open, whose merge would not be noticed.
+    pub pull_requests: u64,
     pub remedy: String,
 }
 

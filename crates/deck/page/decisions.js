@@ -215,7 +215,7 @@ export function decisionsOf(item) {
   if (object === "merge-request") {
     if (code === "review") decisions.push(approve(id, bead), reject(id, bead));
     else decisions.push(retryRequest(id, bead));
-    if (code === "unmerged") decisions.push(closeRequest(id, bead));
+    if (names("gt mq close ")) decisions.push(closeRequest(id, bead));
     decisions.push(cancelRequest(id, bead));
   }
   if (object === "message") {
@@ -236,7 +236,7 @@ export function decisionsOf(item) {
   if (object === "queue" && code === "queue-paused") {
     const at = id.indexOf("/");
     decisions.push(pauseQueue(id.slice(0, at), id.slice(at + 1), false));
-  } else if (object === "queue") {
+  } else if (object === "queue" || object === "rig") {
     const first = item.commands.find((command) => command.startsWith("gt mq retry "))?.split(" ")[3];
     if (first) decisions.push(retryRequest(first, ""));
   }

@@ -275,10 +275,10 @@ pub(super) fn document(
     Ok(MergeRequestDocument::new(request, &title, position))
 }
 
-/// Whether merge requests wait for a daemon that does not run.
+/// Whether merge requests or pull requests wait for a daemon that does not run.
 fn daemon_absence(town: &Town) -> Result<Option<DaemonAbsence>, CliError> {
     let absence = daemon::absence(town, &gt_scheduling::queue::status(town)?)?;
-    Ok(absence.filter(DaemonAbsence::has_merging))
+    Ok(absence.filter(|absence| absence.has_merging() || absence.pull_requests > 0))
 }
 
 /// The document of a request, which says if it waits for a daemon that does not run.
@@ -288,7 +288,7 @@ fn with_absence(
     position: Option<u64>,
     absence: Option<DaemonAbsence>,
 ) -> MergeRequestDocument {
-    let absence = absence.filter(|_| request.state.moves_by_itself());
+    let absence = absence.filter(|absence| absence.concerns(request));
     MergeRequestDocument {
         daemon_absence: absence_document(absence),
         ..MergeRequestDocument::new(request, title, position)
@@ -366,7 +366,7 @@ fn list(context: &CommandContext<'_>, town: &Town, args: &ListArgs) -> Result<()
 fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), CliError> {
     let printer = context.printer;
     let story = merge_queue::story(town, input)?;
-    let absence = daemon_absence(town)?.filter(|_| story.request.state.moves_by_itself());
+    let absence = daemon::absence_for_request(town, &story.request)?;
     if printer.json() {
         let document = views::story_document(&story);
         let daemon_absence = absence_document(absence);

@@ -278,7 +278,11 @@ impl InboxItem {
             _ => vec![format!("gt mq show {id}")],
         };
         if request.state != RequestState::Review {
-            commands.extend([format!("gt mq retry {id}"), format!("gt mq cancel {id}")]);
+            commands.push(format!("gt mq retry {id}"));
+            if request.state == RequestState::Held(RequestHold::PullRequestChanged) {
+                commands.push(format!("gt mq close {id} -m <why>"));
+            }
+            commands.push(format!("gt mq cancel {id}"));
         }
         Self {
             kind,

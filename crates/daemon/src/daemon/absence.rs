@@ -3,8 +3,10 @@
 use std::fmt;
 use std::path::Path;
 
-use gt_core::merging::MergeRequest;
-use gt_execution::merge_queue::{QueueName, pass_for, unattended_convoys, unattended_requests};
+use gt_core::merging::{MergeRequest, RequestHold, RequestState};
+use gt_execution::merge_queue::{
+    QueueName, followed_pull_requests, pass_for, unattended_convoys, unattended_requests,
+};
 use gt_executors::process;
 
 use super::control::{DaemonPresence, presence};
@@ -12,7 +14,7 @@ use super::is_running;
 use gt_scheduling::queue::{self, QueueStatus};
 use gt_town::{Result, Town};
 
-/// Beads are ready or merge requests wait to land, and no daemon of this town on this host moves them: none runs, or it is
+/// Beads are ready, merge requests wait to land or pull requests are open, and no daemon of this town on this host moves them: none runs, or it is
 /// stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DaemonAbsence {
@@ -28,6 +30,8 @@ pub struct DaemonAbsence {
     pub requests: u64,
     /// How many convoys are done, and their last merge request is not made.
     pub convoys: u64,
+    /// How many pull requests are open, whose merge would not be noticed.
+    pub pull_requests: u64,
     /// The process of a daemon that a signal or Ctrl-Z has stopped.
     pub stopped: Option<u32>,
 }
@@ -41,6 +45,14 @@ impl DaemonAbsence {
     /// Whether something waits that a pass over the merge queues would move.
     pub fn has_merging(&self) -> bool {
         self.requests > 0 || self.convoys > 0
+    }
+
+    /// Whether a merge request is among what waits.
+    pub fn concerns(&self, request: &MergeRequest) -> bool {
+        match request.state {
+            RequestState::Held(RequestHold::PullRequestOpen) => self.pull_requests > 0,
+            state => state.moves_by_itself() && self.has_merging(),
+        }
     }
 
     /// The work that waits, in words.
@@ -67,6 +79,11 @@ impl DaemonAbsence {
             1 => Some("1 convoy waits to land".to_owned()),
             convoys => Some(format!("{convoys} convoys wait to land")),
         };
+        let pull_requests = match self.pull_requests {
+            0 => None,
+            1 => Some("1 pull request is open".to_owned()),
+            pull_requests => Some(format!("{pull_requests} pull requests are open")),
+        };
         let over_budget = match self.over_budget {
             0 => None,
             1 => Some("1 bead waits for a budget".to_owned()),
@@ -78,6 +95,7 @@ impl DaemonAbsence {
             .chain(over_budget)
             .chain(requests)
             .chain(convoys)
+            .chain(pull_requests)
             .collect::<Vec<_>>()
             .join(", ")
     }
@@ -95,7 +113,13 @@ impl fmt::Display for DaemonAbsence {
                 write!(f, "No daemon is running and {waiting}; start the daemon with {remedy}")?;
             }
         }
-        if self.has_merging() { write!(f, ", or land now with gt mq run") } else { Ok(()) }
+        if self.has_merging() {
+            write!(f, ", or land now with gt mq run")?;
+        }
+        if self.pull_requests > 0 {
+            write!(f, ", or look at pull requests now with gt mq sync")?;
+        }
+        Ok(())
     }
 }
 
@@ -117,17 +141,19 @@ pub fn absence_with_backoff(
     }
     let requests = unattended_requests(town)?.len() as u64;
     let convoys = unattended_convoys(town)?.len() as u64;
+    let pull_requests = followed_pull_requests(town)?;
     let ready = status.ready_for_daemon();
     let over_budget = if status.paused.is_some() { 0 } else { status.over_budget };
-    let is_waiting = ready > 0 || over_budget > 0 || in_backoff > 0 || requests > 0 || convoys > 0;
+    let counts = [ready, over_budget, in_backoff, requests, convoys, pull_requests];
     let is_host_full = !status.short.is_empty();
-    Ok(is_waiting.then_some(DaemonAbsence {
+    Ok(counts.iter().any(|count| *count > 0).then_some(DaemonAbsence {
         ready,
         over_budget,
         is_host_full,
         in_backoff,
         requests,
         convoys,
+        pull_requests,
         stopped,
     }))
 }
@@ -155,13 +181,14 @@ fn stopped_daemon(town: &Town) -> Option<u32> {
     }
 }
 
-/// The same for a merge request that a pass would move.
+/// The same for a merge request that a pass would move, or whose pull request is open.
 pub fn absence_for_request(town: &Town, request: &MergeRequest) -> Result<Option<DaemonAbsence>> {
-    if !request.state.moves_by_itself() {
+    let is_followed = request.state == RequestState::Held(RequestHold::PullRequestOpen);
+    if !is_followed && !request.state.moves_by_itself() {
         return Ok(None);
     }
     let absence = absence(town, &queue::status(town)?)?;
-    Ok(absence.filter(|absence| absence.requests > 0))
+    Ok(absence.filter(|absence| absence.concerns(request)))
 }
 
 /// Lands a request where no daemon would; the request as it is then.

@@ -45,6 +45,8 @@ pub fn inbox_with(town: &Town, status: &QueueStatus) -> Result<Vec<InboxItem>> {
         items.extend(bead_rows::bead_rows(reader, town.now())?);
         Ok(items)
     })?;
+    // Files are read after the transaction, so that it stays short.
+    request_rows::name_logins(town, &mut items)?;
     let needs = needs_you(town)?;
     items.extend(town.read(|reader| {
         let mut titles = BeadTitles::default();
@@ -207,6 +209,7 @@ fn disk_row(status: &QueueStatus) -> Option<InboxItem> {
 fn absent_daemon(absence: &DaemonAbsence) -> InboxItem {
     let mut commands = vec![absence.remedy()];
     commands.extend(absence.has_merging().then(|| "gt mq run".to_owned()));
+    commands.extend((absence.pull_requests > 0).then(|| "gt mq sync".to_owned()));
     InboxItem {
         what: absence.to_string(),
         remedy: absence.remedy(),

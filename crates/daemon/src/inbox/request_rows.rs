@@ -11,10 +11,14 @@ use gt_store::{MergeQueueRow, Reader};
 
 use super::{BeadTitles, plain};
 use gt_execution::merge_queue::has_repair;
-use gt_town::Result;
+use gt_town::hosting::hosting_of;
+use gt_town::settings::{file_layers, layers_over};
+use gt_town::{Result, Town};
 
 /// How many requests that may mend a target are named.
 const FIXES_NAMED_MAX: usize = 5;
+/// How many requests that have no pull request yet are named.
+const RETRIES_NAMED_MAX: usize = 5;
 
 /// The rows of requests, and one row for each queue that stands still as a whole.
 pub(super) fn request_rows(
@@ -27,11 +31,16 @@ pub(super) fn request_rows(
         queues.iter().find(|queue| queue.rig == request.rig && queue.target == request.target)
     };
     let mut rows = Vec::new();
+    let mut without_tool: BTreeMap<RigSlug, Vec<MergeRequest>> = BTreeMap::new();
     let mut stopped: BTreeMap<(RigSlug, String, &'static str), StoppedQueue> = BTreeMap::new();
     for request in reader.open_merge_requests()? {
         let queue = queue_of(&request);
         let around = RequestSurroundings { has_repair: has_repair(reader, &request)?, now };
         let Some(kind) = inbox_kind_of(&request, &around) else { continue };
+        if kind == InboxKind::HostingTool {
+            without_tool.entry(request.rig.clone()).or_default().push(request);
+            continue;
+        }
         if !is_of_queue(kind) {
             let (title, _) = titles.of(reader, &request.id.bead)?;
             let mut row = InboxItem::of_request(&request, kind, title);
@@ -47,7 +56,69 @@ pub(super) fn request_rows(
         found.add(&request);
     }
     rows.extend(stopped.into_values().map(StoppedQueue::row));
+    rows.extend(without_tool.into_iter().map(|(rig, waiting)| hosting_tool_row(rig, &waiting)));
     Ok(rows)
+}
+
+/// The row of a rig whose hosting service cannot be asked: all its requests wait for the same tool.
+fn hosting_tool_row(rig: RigSlug, waiting: &[MergeRequest]) -> InboxItem {
+    let last = waiting.iter().max_by_key(|request| request.changed_at);
+    let detail = last.map(|request| request.detail.clone()).unwrap_or_default();
+    let is_followed = waiting.iter().any(|request| request.pull_request.number.is_some());
+    let mut commands = Vec::new();
+    commands.extend(is_followed.then(|| format!("gt mq sync {rig}")));
+    // One that has no pull request yet is not looked at by a sync.
+    let unpublished = waiting.iter().filter(|request| request.pull_request.number.is_none());
+    let retried = unpublished.take(RETRIES_NAMED_MAX);
+    commands.extend(retried.map(|request| format!("gt mq retry {}", request.id)));
+    let remedy = format!(
+        "it is tried again by itself; {} tries now",
+        commands.first().map(String::as_str).unwrap_or_default()
+    );
+    commands.push(format!("gt mq list --rig {rig}"));
+    let words = if detail.is_empty() { String::new() } else { format!(": {detail}") };
+    InboxItem {
+        what: format!("hosting tool missing: {} in {rig}{words}", count_of(waiting.len())),
+        remedy,
+        commands,
+        rig: Some(rig.clone()),
+        since: waiting.iter().map(|request| request.changed_at).min(),
+        context: InboxContext { detail, ..InboxContext::default() },
+        ..plain(InboxKind::HostingTool, InboxObject::Rig(rig))
+    }
+}
+
+/// Names the login first in the rows that wait for one.
+pub(super) fn name_logins(town: &Town, rows: &mut [InboxItem]) -> Result<()> {
+    let mut rows = rows.iter_mut().filter(|row| row.kind == InboxKind::HostingTool).peekable();
+    if rows.peek().is_none() {
+        return Ok(());
+    }
+    let files = file_layers(town)?;
+    for row in rows {
+        let Some(slug) = &row.rig else { continue };
+        let (rig, setting) = town.read(|reader| {
+            Ok((reader.rig(slug.as_str())?, layers_over(&files, reader)?.rig_hosting(slug)?))
+        })?;
+        let Some(Ok((hosted, provider))) = rig.map(|rig| hosting_of(town, &rig, &setting)) else {
+            continue;
+        };
+        let login = provider.login_command(&hosted.host);
+        // A tool that is not installed cannot log in.
+        if !login.is_empty() && row.context.detail.contains(&login) {
+            let next = row.commands.first().map(|next| format!(", then {next}"));
+            row.remedy = format!("{login}{}", next.unwrap_or_default());
+            row.commands.insert(0, login);
+        }
+    }
+    Ok(())
+}
+
+fn count_of(waiting: usize) -> String {
+    match waiting {
+        1 => "1 merge request waits".to_owned(),
+        count => format!("{count} merge requests wait"),
+    }
 }
 
 /// Whether all requests of a queue wait for the same thing, so that one row says it.
@@ -107,10 +178,7 @@ impl StoppedQueue {
 
     fn row(self) -> InboxItem {
         let Self { kind, rig, target, since, detail, red, paused_by, waiting } = self;
-        let count = match waiting.len() {
-            1 => "1 merge request waits".to_owned(),
-            count => format!("{count} merge requests wait"),
-        };
+        let count = count_of(waiting.len());
         let first = waiting.first().map(|request| request.id.to_string()).unwrap_or_default();
         let place = format!("{target} of {rig}");
         let words = if detail.is_empty() { String::new() } else { format!(": {detail}") };

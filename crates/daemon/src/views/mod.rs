@@ -43,6 +43,7 @@ pub fn absence_document(absence: Option<DaemonAbsence>) -> Option<DaemonAbsenceD
         text: absence.to_string(),
         ready: absence.ready,
         merge_requests: absence.requests,
+        pull_requests: absence.pull_requests,
         remedy: absence.remedy(),
     })
 }

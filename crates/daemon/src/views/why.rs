@@ -21,7 +21,12 @@ pub fn absence_for(town: &Town, why: &WhyAnswer) -> Result<Option<DaemonAbsence>
     let absence = || daemon::absence_with_backoff(town, &queue::status(town)?, in_backoff);
     Ok(match why.headline() {
         WhyHeadline::Next | WhyHeadline::Waiting => absence()?,
-        WhyHeadline::Landing => absence()?.filter(DaemonAbsence::has_merging),
+        WhyHeadline::Landing => absence()?.filter(|absence| {
+            why.reasons.iter().any(|reason| match reason {
+                WaitReason::Merging(request) => absence.concerns(request),
+                _ => false,
+            })
+        }),
         WhyHeadline::Running | WhyHeadline::Starting | WhyHeadline::Idle | WhyHeadline::Over => {
             None
         }

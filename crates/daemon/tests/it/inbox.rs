@@ -6,14 +6,16 @@ use gt_beads::merge_requests::cancel_request_in;
 use gt_beads::messages::{self, Escalation, MessageToSend, escalate_in};
 use gt_beads::run_records::set_status_in;
 use gt_core::inbox::{InboxItem, InboxKind};
-use gt_core::merging::{MergeRequest, RequestHold, RequestPurpose, RequestState, ReviewDecision};
+use gt_core::merging::{
+    MergeRequest, PullRequestName, RequestHold, RequestPurpose, RequestState, ReviewDecision,
+};
 use gt_core::message::{MessageBody, Severity};
 use gt_core::schedule::{
     CloseReason, ContextOrigin, DoneStatus, Rescued, RunEnd, RunId, RunState, Workplace,
 };
 use gt_core::{
-    BeadChangeKind, BeadId, DependencyType, MessageAddress, Outcome, Priority, RigSlug, Sender,
-    Status, Timestamp,
+    BeadChangeKind, BeadId, DependencyType, MessageAddress, Outcome, Priority, Rig, RigSlug,
+    Sender, Status, Timestamp,
 };
 use gt_daemon::inbox::inbox;
 use gt_execution::merge_queue::{self, RequestReview};
@@ -93,7 +95,7 @@ fn every_state_of_a_request_that_only_a_person_ends_has_a_row() {
                 RequestHold::TargetGone => Some("target-gone:web/main"),
                 RequestHold::OriginRefused => Some("origin-refused:web-1@1"),
                 RequestHold::CheckoutInTheWay => Some("checkout-in-the-way:web-1@1"),
-                RequestHold::HostingTool => Some("hosting-tool:web-1@1"),
+                RequestHold::HostingTool => Some("hosting-tool:web"),
                 RequestHold::PullRequestChanged => Some("pull-request-changed:web-1@1"),
                 RequestHold::CheckError => Some("check-error:web-1@1"),
                 RequestHold::CommitElsewhere => Some("commit-elsewhere:web-1@1"),
@@ -153,6 +155,68 @@ fn a_queue_that_stands_still_is_one_row() {
     town.write(|writer| Ok(writer.pause_queue(&rig, "main", Some("ann"))?)).unwrap();
     assert_eq!(keys(&town), ["queue-paused:web/main"]);
     assert!(rows(&town)[0].what.contains("by ann"));
+}
+
+/// A town whose rig `web` has its origin on a hosting service.
+fn town_with_hosted_rig() -> Town {
+    let town = town_with_rig(None);
+    town.write(|writer| {
+        let rig = writer.rig("web")?.unwrap();
+        let hosted = Rig { repo: "https://github.com/acme/web.git".to_owned(), ..rig.clone() };
+        writer.delete_rig(&rig)?;
+        Ok(writer.insert_rig(&hosted)?)
+    })
+    .unwrap();
+    town
+}
+
+#[test]
+fn a_lost_login_is_one_row_with_the_command_that_ends_it() {
+    let town = town_with_hosted_rig();
+    let login = "gh auth login --hostname github.com";
+    let held = RequestState::Held(RequestHold::HostingTool);
+    let lost = |id: &str, words: &str, number: Option<u64>| {
+        let request = request(&town, id, held);
+        let pull_request = PullRequestName { number, ..PullRequestName::default() };
+        let named = MergeRequest { detail: words.to_owned(), pull_request, ..request };
+        town.write(|writer| Ok(writer.save_merge_request(held, &named)?)).unwrap();
+    };
+    let logged_out = format!("gh is not logged in to github.com; run: {login}");
+    lost("web-1", &logged_out, Some(1));
+    lost("web-2", &logged_out, Some(2));
+
+    let listed = rows(&town);
+
+    assert_eq!(keys(&town), ["hosting-tool:web"]);
+    assert_eq!(listed[0].commands, [login, "gt mq sync web", "gt mq list --rig web"]);
+    assert_eq!(listed[0].remedy, format!("{login}, then gt mq sync web"));
+    assert!(listed[0].what.contains("2 merge requests wait in web"), "{}", listed[0].what);
+
+    // A tool that is not installed cannot log in, and what has no pull request yet is not looked at by a sync.
+    let town = town_with_hosted_rig();
+    let request = request(&town, "web-1", held);
+    let listed = rows(&town);
+    assert_eq!(listed[0].commands, ["gt mq retry web-1@1", "gt mq list --rig web"]);
+    assert_eq!(listed[0].context.detail, request.detail);
+}
+
+#[test]
+fn an_open_pull_request_is_listed_while_no_daemon_looks_at_it() {
+    let town = town_with_rig(None);
+    request(&town, "web-1", RequestState::Held(RequestHold::PullRequestOpen));
+    let listed = inbox(&town).unwrap();
+    let keys: Vec<String> = listed.iter().map(InboxItem::key).collect();
+    assert_eq!(keys, ["daemon-away:town"]);
+    assert!(listed[0].what.contains("1 pull request is open"), "{}", listed[0].what);
+    assert_eq!(listed[0].commands, ["gt up", "gt mq sync"]);
+}
+
+#[test]
+fn a_pull_request_that_a_person_changed_can_be_closed() {
+    let town = town_with_rig(None);
+    request(&town, "web-1", RequestState::Held(RequestHold::PullRequestChanged));
+    let commands = rows(&town).remove(0).commands;
+    assert!(commands.contains(&"gt mq close web-1@1 -m <why>".to_owned()), "{commands:?}");
 }
 
 #[test]

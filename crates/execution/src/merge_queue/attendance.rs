@@ -1,7 +1,7 @@
 //! Merge requests that a pass would move, while no process makes one.
 
 use gt_core::BeadId;
-use gt_core::merging::{MergeRequest, MergeRequestId, RequestState};
+use gt_core::merging::{MergeRequest, MergeRequestId, RequestHold, RequestState};
 use gt_executors::runs::{Liveness, RunFiles};
 use gt_store::MergeQueueRow;
 
@@ -79,6 +79,18 @@ pub fn unattended_convoys(town: &Town) -> Result<Vec<BeadId>> {
         }
     }
     Ok(unattended)
+}
+
+/// How many requests wait for people to merge their pull requests, which only a daemon on this host notices.
+pub fn followed_pull_requests(town: &Town) -> Result<u64> {
+    let mut requests = town.read(|reader| Ok(reader.open_merge_requests()?))?;
+    requests.retain(|request| request.state == RequestState::Held(RequestHold::PullRequestOpen));
+    let host = host_of(town).unwrap_or_default();
+    let mut count = 0;
+    for request in requests {
+        count += u64::from(other_host_of(town, &request.rig, &host)?.is_none());
+    }
+    Ok(count)
 }
 
 /// Whether a live process works on a queue. On this host the lock of the queue says so, on others the lease.

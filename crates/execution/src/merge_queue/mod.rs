@@ -28,7 +28,7 @@ mod unmerged;
 mod verify;
 mod views;
 
-pub use attendance::{unattended_convoys, unattended_requests};
+pub use attendance::{followed_pull_requests, unattended_convoys, unattended_requests};
 pub(crate) use commands::merge_of_rig;
 pub use commands::{
     RequestReview, cancel_request, close_unmerged, comment, owner_of_caller, pause, put_on_top,

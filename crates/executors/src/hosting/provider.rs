@@ -112,6 +112,11 @@ impl HostingProvider {
         &self.file.program
     }
 
+    /// The command that logs in at a host.
+    pub fn login_command(&self, host: &str) -> String {
+        expand(&self.file.login_command, &[("host", host)]).unwrap_or_default().join(" ")
+    }
+
     /// Whether a pull request may come from a branch of a fork.
     pub fn takes_forks(&self) -> bool {
         self.file.fork_head.is_some()

@@ -368,9 +368,9 @@ impl<'a> HostingTool<'a> {
 
     fn logged_out(&self) -> HostingError {
         let host = self.repository.host.clone();
-        let words = expand(&self.file().login_command, &[("host", &host)]).unwrap_or_default();
         let program = self.provider.program().to_owned();
-        HostingError::LoggedOut { program, host, command: words.join(" ") }
+        let command = self.provider.login_command(&host);
+        HostingError::LoggedOut { program, host, command }
     }
 
     fn unreadable(&self, what: String) -> HostingError {
