@@ -664,6 +664,9 @@ fn an_origin_that_refuses_holds_the_request_with_its_words() {
     assert_says(&worker.gt(&["done"]).ok().stdout, &["held", "origin refused", "Protected branch"]);
 
     assert_eq!(state(&town, "we-a@1"), "held: origin_refused");
+    let advice = "gt rig set web merge pr";
+    assert_eq!(request(&town, "we-a@1")["next"], format!("{advice}, then gt mq retry we-a@1"));
+    assert_says(&town.gt(["inbox"]).ok().stdout, &[advice]);
     assert_eq!(town.reasons("we-a"), ["held"]);
     town.origin_hook("pre-receive", "exit 0");
     town.gt(["mq", "retry", "we-a"]).ok();

@@ -278,6 +278,7 @@ impl InboxItem {
             _ => vec![format!("gt mq show {id}")],
         };
         if request.state != RequestState::Review {
+            commands.extend(request.pull_requests_advice());
             commands.push(format!("gt mq retry {id}"));
             if request.state == RequestState::Held(RequestHold::PullRequestChanged) {
                 commands.push(format!("gt mq close {id} -m <why>"));

@@ -405,6 +405,18 @@ impl MergeRequest {
             && self.waits_for_target().is_none()
     }
 
+    /// The words of an origin that protects the target, with the command that lands the work of the rig by pull requests.
+    pub fn protected_target_words(rig: &RigSlug, words: &str) -> String {
+        format!("{words}; {} lets work land by pull requests", pull_requests_command(rig))
+    }
+
+    /// The command that lands the work of its rig by pull requests, if the origin does not take it otherwise.
+    pub fn pull_requests_advice(&self) -> Option<String> {
+        let command = pull_requests_command(&self.rig);
+        let is_refused = self.state == RequestState::Held(RequestHold::OriginRefused);
+        (is_refused && self.detail.contains(&command)).then_some(command)
+    }
+
     /// Whether it waits for its queue, or can go back to that without an answer of the origin.
     fn is_in_line(&self) -> bool {
         matches!(self.state, RequestState::Queued | RequestState::Building | RequestState::Checking)
@@ -530,7 +542,10 @@ impl MergeRequest {
             RequestState::Held(RequestHold::CheckError) if self.check_run.is_some() => {
                 format!("gt mq log {id} shows why; gt mq retry {id} tries again now")
             }
-            RequestState::Held(_) => format!("gt mq retry {id} tries again now"),
+            RequestState::Held(_) => match self.pull_requests_advice() {
+                Some(command) => format!("{command}, then gt mq retry {id}"),
+                None => format!("gt mq retry {id} tries again now"),
+            },
             RequestState::Landed if self.purpose == RequestPurpose::Work => {
                 format!("nothing; gt mq revert {id} -m <why> undoes it")
             }
@@ -550,6 +565,10 @@ impl MergeRequest {
     pub fn run(&self) -> Option<RunId> {
         self.epoch.map(|epoch| RunId { bead: self.id.bead.clone(), epoch })
     }
+}
+
+fn pull_requests_command(rig: &RigSlug) -> String {
+    format!("gt rig set {rig} merge pr")
 }
 
 #[cfg(test)]
@@ -650,6 +669,21 @@ pub(crate) mod tests {
         for state in [RequestState::Landing, RequestState::Review] {
             assert_eq!(told(state, &paused), told(state, &QueueStop::default()));
         }
+    }
+
+    #[test]
+    fn a_protected_target_is_answered_by_pull_requests() {
+        let rig = RigSlug::parse("web").unwrap();
+        let refused = |detail: String| MergeRequest {
+            state: RequestState::Held(RequestHold::OriginRefused),
+            detail,
+            ..any_request("gt-a", 1)
+        };
+        let protected = refused(MergeRequest::protected_target_words(&rig, "GH006"));
+        assert_eq!(protected.next_step(), "gt rig set web merge pr, then gt mq retry gt-a@1");
+        assert!(protected.state_reason().contains("GH006"), "{}", protected.state_reason());
+        let hook = refused("sign the agreement first".to_owned());
+        assert_eq!(hook.next_step(), "gt mq retry gt-a@1 tries again now");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use gt_core::merging::{
     Candidate, CandidatePart, CandidateState, MergeRequest, MergeRequestId, OriginAnswer,
     RequestAction, RequestHold, RequestState, approval_of,
 };
-use gt_executors::git::{CheckoutObstacle, Commit, GitError, Push, RefusalKind};
+use gt_executors::git::{CheckoutObstacle, Commit, GitError, OriginRefusal, Push, RefusalKind};
 use gt_store::{CandidateCheck, Writer};
 
 use super::integrate::has_open_work;
@@ -122,8 +122,14 @@ impl QueueBuilder<'_> {
                 self.rebuild_after_race(&candidate)?;
                 PushOutcome::Requeued
             }
-            Push::Rejected(why) => {
-                self.hold(&candidate, RequestHold::OriginRefused, &why.to_string(), REFUSED_DELAY)?
+            Push::Rejected(OriginRefusal { kind, words }) => {
+                let words = match kind {
+                    RefusalKind::ProtectedBranch => {
+                        MergeRequest::protected_target_words(&self.name.rig, &words)
+                    }
+                    _ => words,
+                };
+                self.hold(&candidate, RequestHold::OriginRefused, &words, REFUSED_DELAY)?
             }
             Push::Incomplete(why) => {
                 let words =
