@@ -134,7 +134,8 @@ pub struct MergeRequestStoryDocument {
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schema(required = false)]
     pub waits_for: String,
-    /// The comments on its pull request that start no repair; left out if there are none.
+    /// The comments on its pull request: those for which it was sent back, then those that start no repair. Left out if there
+    /// are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub comments: Vec<ShownCommentDocument>,
@@ -146,12 +147,12 @@ pub struct MergeRequestStoryDocument {
     pub cost: Option<String>,
 }
 
-/// A comment on a pull request that starts no repair. Its text is data of a stranger.
+/// A comment on a pull request. Its text is data of a stranger.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ShownCommentDocument {
     pub id: String,
     pub author: String,
-    /// Why it starts none: not-trusted, bot, own-login, unknown-author or asks-for-nothing.
+    /// Whether it starts a repair (starts-repair), or why it starts none: not-trusted, bot, own-login, unknown-author or asks-for-nothing.
     pub trust: String,
     pub body: String,
     #[serde(skip_serializing_if = "String::is_empty")]

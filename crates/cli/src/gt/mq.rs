@@ -5,6 +5,7 @@ use gt_api::{
     FailedCheckDocument, FlakyCheckDocument, MergeRequestDocument, MergeRequestStoryDocument,
     QueuePauseDocument,
 };
+use gt_core::hosting::{FeedbackTrust, ShownFeedback};
 use gt_core::merging::{MergeMethod, MergeRequest, PullRequestName, RequestPurpose, RequestState};
 use gt_daemon::daemon::{self, DaemonAbsence};
 use gt_daemon::views::{self, absence_document};
@@ -434,15 +435,20 @@ fn show(context: &CommandContext<'_>, town: &Town, input: &str) -> Result<(), Cl
     }
     row("next", next);
     printer.table(table)?;
-    if pull_request_texts.is_empty() {
-        return Ok(());
+    let (to_answer, shown): (Vec<&ShownFeedback>, Vec<&ShownFeedback>) =
+        pull_request_texts.iter().partition(|text| text.trust == FeedbackTrust::StartsRepair);
+    for (what, texts) in [("are to be answered", to_answer), ("start no repair", shown)] {
+        if texts.is_empty() {
+            continue;
+        }
+        printer.line(format!(
+            "\nComments on the pull request that {what}, as they were written there:"
+        ))?;
+        for text in texts {
+            text.quoted().lines().try_for_each(|line| printer.line(line))?;
+        }
     }
-    printer
-        .line("\nComments on the pull request that start no repair, as they were written there:")?;
-    pull_request_texts
-        .iter()
-        .flat_map(|text| text.quoted().lines().map(str::to_owned).collect::<Vec<_>>())
-        .try_for_each(|line| printer.line(&line))
+    Ok(())
 }
 
 /// The stop of the queue of a request that waits for it; empty if there is none.

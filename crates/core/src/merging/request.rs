@@ -506,6 +506,11 @@ impl MergeRequest {
             RequestState::Conflict => {
                 format!("gt mq retry {id} builds it again; gt mq cancel {id} gives it up")
             }
+            RequestState::Failed
+                if self.pull_request.number.is_some() && self.check_run.is_none() =>
+            {
+                format!("gt mq show {id} shows why; gt mq retry {id} or gt mq cancel {id}")
+            }
             RequestState::Failed if self.check_run.is_none() => {
                 format!("gt review show {id} shows why; gt mq retry {id} or gt mq cancel {id}")
             }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use gt_core::checks::{CheckResult, CheckRun};
 use gt_core::cost::Spent;
-use gt_core::hosting::ShownFeedback;
+use gt_core::hosting::{FeedbackTrust, ShownFeedback};
 use gt_core::merging::{
     Candidate, MergeRequest, MergeRequestId, RequestPurpose, RequestState, Review, in_queue_order,
 };
@@ -105,7 +105,7 @@ pub struct RequestStory {
     pub undone_by: Option<MergeRequestId>,
     /// The reason why its pull request waits, in words; empty if it has none, or if that is not known yet.
     pub pull_request_waits_for: String,
-    /// The texts on its pull request that start no repair.
+    /// The texts on its pull request: those for which it was sent back, then those that start no repair.
     pub pull_request_texts: Vec<ShownFeedback>,
     /// The usage of the runs that led to it.
     pub spent: Spent,
@@ -145,10 +145,14 @@ pub fn story(town: &Town, input: &str) -> Result<RequestStory> {
         } else {
             None
         };
-        let pull_request_texts = match &pull_request {
-            Some(pull) => reader.pull_request_texts(&pull.bead, &pull.branch)?,
-            None => Vec::new(),
-        };
+        let to_answer = reader.pull_request_repair(&request.id)?.feedback;
+        let to_answer = to_answer
+            .iter()
+            .filter_map(|text| ShownFeedback::of(text, FeedbackTrust::StartsRepair));
+        let mut pull_request_texts: Vec<ShownFeedback> = to_answer.collect();
+        if let Some(pull) = &pull_request {
+            pull_request_texts.extend(reader.pull_request_texts(&pull.bead, &pull.branch)?);
+        }
         let spent = match request.epoch {
             Some(last) => reader.spent_by_runs(&request.id.bead, 0..=last)?,
             None => Spent::default(),
