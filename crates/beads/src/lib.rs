@@ -32,6 +32,7 @@ pub mod outbox;
 pub mod polecat_names;
 pub mod queries;
 pub mod renaming;
+pub mod request_repairs;
 pub mod review_rules;
 pub mod run_records;
 pub mod steps;

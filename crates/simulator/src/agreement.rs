@@ -240,6 +240,7 @@ impl Simulation {
             WaitReason::Merging(request) => {
                 snapshot.open_request(&bead.id).is_some_and(|open| **request == *open)
             }
+            WaitReason::MembersOpen(_) => bead.issue_type.is_convoy(),
             // Nothing that is simulated makes these true.
             WaitReason::ParentDeferred(..)
             | WaitReason::Pinned

@@ -190,6 +190,7 @@ fn needs_a_person(reason: &WaitReason) -> bool {
         | WaitReason::TownLevel
         | WaitReason::ConvoyStaged(_)
         | WaitReason::ConvoyPaused(..)
+        | WaitReason::MembersOpen(_)
         | WaitReason::NotScheduled
         | WaitReason::Cleared(_)
         | WaitReason::CircuitBroken(_)

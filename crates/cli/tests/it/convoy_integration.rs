@@ -95,6 +95,15 @@ fn a_branch_that_conflicts_with_its_base_is_repaired_by_a_task_of_the_convoy() {
     let convoy = convoy(&town, &["we-tea"], &["--integration"]);
     let branch = format!("integration/{convoy}");
     let worker = Worker::of(&town, "we-tea#1");
+    // A convoy under way waits for its beads, and so does what waits for it.
+    town.bead("we-after", &[]);
+    town.bd(["dep", "add", "we-after", &convoy]).ok();
+    assert_eq!(town.reasons(&convoy), ["members-open"]);
+    for bead in [convoy.as_str(), "we-after"] {
+        let said = town.gt(["why", bead]).ok().stdout;
+        assert_says(&said, &["Root cause", "we-tea", "running as we-tea#1", "gt run log we-tea#1"]);
+        assert!(!said.contains(&format!("gt sling {convoy}")), "{said}");
+    }
     worker.commit("tea", "green\n", "Add tea");
     town.person_lands("tea", "black\n");
 
@@ -109,6 +118,10 @@ fn a_branch_that_conflicts_with_its_base_is_repaired_by_a_task_of_the_convoy() {
     assert_eq!(shown["merge_request"], json!(format!("{convoy}@1")));
     let tracked = texts(&shown["tracked"], "id");
     let task = tracked.iter().find(|id| *id != "we-tea").unwrap();
+    let next = format!("a repair is scheduled; gt why {task} says what it waits for");
+    assert_eq!(town.gt_json(&["mq", "show", &convoy])["next"], json!(next));
+    assert_eq!(town.why(&convoy)["reasons"][0]["remedy"], json!(next));
+    assert_eq!(town.why("we-after")["causes"][0]["remedy"], json!(next));
     assert_says(
         &town.gt(["convoy", "status", &convoy]).ok().stdout,
         &["conflict", &branch, "Merge main into"],

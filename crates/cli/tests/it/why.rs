@@ -161,8 +161,10 @@ fn a_convoy_is_its_parts() {
 
     let why = town.why(&convoy);
 
-    assert_eq!(texts(&why["reasons"], "code"), ["not-slingable"]);
-    assert_says(why["reasons"][0]["remedy"].as_str().unwrap(), &["gt sling", &convoy]);
+    assert_eq!(texts(&why["reasons"], "code"), ["members-open"]);
+    assert_eq!((&why["state"], &why["causes"][0]["id"]), (&json!("waiting"), &json!("we-a")));
+    let remedy = why["reasons"][0]["remedy"].as_str().unwrap();
+    assert_says(remedy, &[&format!("gt convoy status {convoy}")]);
 }
 
 #[test]

@@ -71,6 +71,8 @@ pub enum WaitReason {
     ConvoyStaged(BeadId),
     /// Nothing of this convoy starts: by whom, since when.
     ConvoyPaused(BeadId, String, Timestamp),
+    /// It is a convoy under way, and these of its beads are not closed.
+    MembersOpen(Vec<BeadId>),
     /// It is not scheduled.
     NotScheduled,
     /// This actor took it out of the queue.
@@ -230,6 +232,7 @@ impl WaitReason {
             | Self::TownLevel
             | Self::ConvoyStaged(_)
             | Self::ConvoyPaused(..)
+            | Self::MembersOpen(_)
             | Self::NotScheduled
             | Self::Cleared(_)
             | Self::CircuitBroken(_)
@@ -271,6 +274,7 @@ impl WaitReason {
             Self::TownLevel => "town-level",
             Self::ConvoyStaged(_) => "convoy-staged",
             Self::ConvoyPaused(..) => "convoy-paused",
+            Self::MembersOpen(_) => "members-open",
             Self::NotScheduled => "not-scheduled",
             Self::Cleared(_) => "cleared",
             Self::CircuitBroken(_) => "circuit-broken",
@@ -359,6 +363,9 @@ pub fn wait_reasons(facts: &ReadinessFacts<'_>, now: Timestamp) -> Vec<WaitReaso
     reasons
 }
 
+/// How many open beads of a convoy are named.
+const MEMBERS_NAMED_MAX: usize = 5;
+
 impl fmt::Display for WaitReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list =
@@ -388,6 +395,14 @@ impl fmt::Display for WaitReason {
             Self::ConvoyStaged(convoy) => write!(f, "its convoy {convoy} is staged"),
             Self::ConvoyPaused(convoy, who, since) => {
                 write!(f, "its convoy {convoy} is paused by {who} since {since}")
+            }
+            Self::MembersOpen(ids) => {
+                let (named, more) = ids.split_at(ids.len().min(MEMBERS_NAMED_MAX));
+                write!(f, "under way: it waits for {}", list(named))?;
+                match more.len() {
+                    0 => Ok(()),
+                    more => write!(f, " and {more} more"),
+                }
             }
             Self::NotScheduled => write!(f, "not scheduled"),
             Self::Cleared(who) => write!(f, "cleared from the queue by {who}"),

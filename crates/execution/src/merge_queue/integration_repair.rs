@@ -1,12 +1,13 @@
 //! The tasks that mend the integration branch of a convoy whose last request was sent back.
 
-use gt_core::merging::{MergeRequest, RequestPurpose, RequestState, convoy_of_branch};
+use gt_core::merging::{MergeRequest, RequestState, convoy_of_branch};
 use gt_core::schedule::{ContextOrigin, Merge, Run, SlingParameters};
-use gt_core::{Bead, BeadId, DependencyType, Outcome, Status};
+use gt_core::{Bead, BeadId, Outcome};
 use gt_store::{NewContext, Reader, Writer};
 
 use super::repair::refinery_of;
 use gt_beads::beads::{Close, NewBead, close_in, create_in};
+use gt_beads::request_repairs::integration_repairs;
 use gt_scheduling::dispatch::DEFAULT_FORMULA;
 use gt_town::{OperationError, Result, Town};
 
@@ -60,33 +61,6 @@ pub(super) fn schedule_integration_repair_in(
         ..NewContext::plain(task.id, request.rig.clone(), priority, ContextOrigin::Repair)
     }])?;
     Ok(())
-}
-
-/// The tasks of a convoy that mend its branch in the rig of this request and are not closed. A repair is what such a task was
-/// scheduled for first; a member of the convoy is not.
-pub(super) fn integration_repairs(
-    reader: &Reader<'_>,
-    request: &MergeRequest,
-) -> Result<Vec<Bead>> {
-    let mut tasks = Vec::new();
-    if request.purpose != RequestPurpose::Integration {
-        return Ok(tasks);
-    }
-    for edge in reader.edges_from(&request.id.bead)? {
-        if edge.kind != DependencyType::Tracks {
-            continue;
-        }
-        let is_open =
-            |bead: &Bead| bead.status != Status::Closed && bead.rig.as_ref() == Some(&request.rig);
-        let Some(bead) = reader.bead(&edge.target)?.filter(is_open) else { continue };
-        let first = reader.contexts_of(&bead.id)?.into_iter().next();
-        let is_repair = first.is_some_and(|first| {
-            first.origin == ContextOrigin::Repair
-                && first.parameters.base_branch.as_ref() == Some(&request.branch)
-        });
-        tasks.extend(is_repair.then_some(bead));
-    }
-    Ok(tasks)
 }
 
 /// The request of a convoy that was sent back, and whose branch a bead was made to mend.

@@ -13,9 +13,9 @@ use gt_executors::git::{Commit, DiffOptions, Repository};
 use gt_store::{CandidateCheck, MergeQueueRow, Reader, RequestFilter};
 
 use super::commit_lookup::find;
-use super::integration_repair::integration_repairs;
 use super::revert::undoing_request;
 use crate::checks::protected_paths;
+use gt_beads::request_repairs::repair_of;
 use gt_beads::review_rules::review_source;
 use gt_town::settings::{file_layers, layers_over};
 use gt_town::tree_paths::{Trees, git_failed};
@@ -225,29 +225,6 @@ pub fn is_repaired(town: &Town, request: &MergeRequest) -> Result<bool> {
 /// The same for a caller that reads more.
 pub fn has_repair(reader: &Reader<'_>, request: &MergeRequest) -> Result<bool> {
     Ok(!repair_of(reader, request)?.is_empty())
-}
-
-/// The repair run of a request that was sent back, or the place of that run in the queue; for the branch of a convoy, those of
-/// the task that mends it.
-fn repair_of(reader: &Reader<'_>, request: &MergeRequest) -> Result<String> {
-    if !matches!(request.state, RequestState::Conflict | RequestState::Failed) {
-        return Ok(String::new());
-    }
-    let own = request.id.bead.clone();
-    let tasks = integration_repairs(reader, request)?.into_iter().map(|task| task.id);
-    for bead in std::iter::once(own).chain(tasks) {
-        if let Some(run) = reader.live_run(&bead)? {
-            return Ok(format!("{} repairs it; gt run show {}", run.id, run.id));
-        }
-        if reader.open_context(&bead)?.is_some() {
-            return Ok(format!("a repair is scheduled; gt why {bead} says what it waits for"));
-        }
-        let handed_in = reader.open_merge_request(&bead)?;
-        if let Some(repair) = handed_in.filter(|repair| repair.id != request.id) {
-            return Ok(format!("{} repairs it; gt mq show {}", repair.id, repair.id));
-        }
-    }
-    Ok(String::new())
 }
 
 /// The run of the check that failed with a request or could not be run to its end, and its output: of the request itself, of

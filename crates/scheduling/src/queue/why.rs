@@ -1,6 +1,6 @@
 //! Why a bead is not running, completely and in order.
 
-use gt_core::decide::{BudgetEnd, Cap, WaitReason};
+use gt_core::decide::{BudgetEnd, Cap, ConvoyState, WaitReason};
 use gt_core::merging::MergeRequest;
 use gt_core::schedule::{Context, ContextId, Run, RunState, StepProgress};
 use gt_core::{Bead, BeadId, DependencyType, Message, Outcome, RigSlug, Status};
@@ -14,6 +14,7 @@ use gt_beads::bead_facts::BeadFacts;
 use gt_beads::lookup::require;
 use gt_beads::merge_requests::landed_request_in;
 use gt_beads::messages::needs_you_in;
+use gt_beads::request_repairs::repair_of;
 use gt_beads::steps::progress_in;
 use gt_town::{Result, Town};
 
@@ -72,7 +73,7 @@ pub enum WhyHeadline {
     Starting,
     /// The next cycle starts it.
     Next,
-    /// It is scheduled, and something keeps it.
+    /// It is scheduled or a convoy under way, and something keeps it.
     Waiting,
     /// It is not scheduled.
     Idle,
@@ -105,6 +106,9 @@ impl WhyAnswer {
             _ if self.bead.status == Status::Closed => WhyHeadline::Over,
             _ if self.reasons.iter().any(|reason| matches!(reason, WaitReason::Merging(_))) => {
                 WhyHeadline::Landing
+            }
+            _ if self.reasons.iter().any(|reason| matches!(reason, WaitReason::MembersOpen(_))) => {
+                WhyHeadline::Waiting
             }
             _ if open && self.reasons.is_empty() => WhyHeadline::Next,
             _ if open => WhyHeadline::Waiting,
@@ -145,11 +149,11 @@ pub fn why(town: &Town, input: &str) -> Result<WhyAnswer> {
         });
         let remedies = reasons.iter().map(|reason| match (reason, &docked) {
             (WaitReason::NotScheduled | WaitReason::ConvoyStaged(_), Some(rig)) => {
-                after_undocking(reason, &bead, rig, &convoys)
+                Ok(after_undocking(reason, &bead, rig, &convoys))
             }
-            (reason, _) => remedy(reason, &bead, is_open),
+            (reason, _) => remedy_in(reader, reason, &bead, is_open),
         });
-        let remedies = remedies.collect();
+        let remedies = remedies.collect::<Result<Vec<String>>>()?;
         let holders = holders(&reasons, &snapshot);
         let max_attempts = snapshot.settings.max_attempts;
         let progress = run.as_ref().map(|run| progress_in(reader, run)).transpose()?.flatten();
@@ -210,7 +214,8 @@ fn scheduling_state(
         }
     } else {
         let staged = reader.staged_convoys_of(std::slice::from_ref(&bead.id))?.remove(&bead.id);
-        (snapshot.reasons_unscheduled(reader, bead, staged.as_ref())?, None)
+        let reasons = snapshot.reasons_unscheduled(reader, bead, staged.as_ref())?;
+        (with_open_members(reader, bead, reasons)?, None)
     };
     let merging = reasons.iter().find_map(|reason| match reason {
         WaitReason::Merging(request) => Some(request.rig.clone()),
@@ -219,6 +224,27 @@ fn scheduling_state(
     let elsewhere = merging.and_then(|rig| snapshot.caps.elsewhere.get_key_value(&rig));
     reasons.extend(elsewhere.map(|(rig, host)| WaitReason::OtherHost(rig.clone(), host.clone())));
     Ok(BeadSchedulingState { context, run, is_open, reasons, outlook })
+}
+
+/// The same reasons, where a convoy under way waits for its beads: it is no work that is dispatched itself.
+fn with_open_members(
+    reader: &Reader<'_>,
+    bead: &Bead,
+    mut reasons: Vec<WaitReason>,
+) -> Result<Vec<WaitReason>> {
+    if !bead.issue_type.is_convoy() || ConvoyState::of(bead) != ConvoyState::Open {
+        return Ok(reasons);
+    }
+    for reason in &mut reasons {
+        if matches!(reason, WaitReason::NotSlingable(_)) {
+            let open = reader.open_members(&bead.id)?;
+            if !open.is_empty() {
+                *reason =
+                    WaitReason::MembersOpen(open.into_iter().map(|member| member.bead).collect());
+            }
+        }
+    }
+    Ok(reasons)
 }
 
 /// How many beads of a chain are followed at most. Dependencies have no cycles, so this only bounds the work.
@@ -243,7 +269,8 @@ fn causes(
         let BeadSchedulingState { is_open, reasons, .. } =
             scheduling_state(town, reader, snapshot, &blocker)?;
         next = blocker_in(&reasons);
-        let remedy = reasons.first().map(|reason| remedy(reason, &blocker, is_open));
+        let remedy = reasons.first().map(|reason| remedy_in(reader, reason, &blocker, is_open));
+        let remedy = remedy.transpose()?;
         chain.push(WaitCause { bead: blocker, reasons, remedy: remedy.unwrap_or_default() });
     }
     Ok(chain)
@@ -257,7 +284,7 @@ fn blocker_in(reasons: &[WaitReason]) -> Option<BeadId> {
     });
     let open = || {
         reasons.iter().find_map(|reason| match reason {
-            WaitReason::BlockedBy(ids) => ids.first(),
+            WaitReason::BlockedBy(ids) | WaitReason::MembersOpen(ids) => ids.first(),
             _ => None,
         })
     };
@@ -343,7 +370,21 @@ fn holders(reasons: &[WaitReason], snapshot: &SchedulingSnapshot) -> Vec<Run> {
     holders
 }
 
-/// The step that removes a reason.
+/// The step that removes a reason. Work that was sent back and has a repair needs no person.
+fn remedy_in(
+    reader: &Reader<'_>,
+    reason: &WaitReason,
+    bead: &Bead,
+    scheduled: bool,
+) -> Result<String> {
+    let repair = match reason {
+        WaitReason::Merging(request) => repair_of(reader, request)?,
+        _ => String::new(),
+    };
+    Ok(if repair.is_empty() { remedy(reason, bead, scheduled) } else { repair })
+}
+
+/// The same for a caller that does not know of repairs.
 pub(crate) fn remedy(reason: &WaitReason, bead: &Bead, scheduled: bool) -> String {
     let id = &bead.id;
     let goes = if scheduled { "it starts" } else { "that is over" };
@@ -365,6 +406,14 @@ pub(crate) fn remedy(reason: &WaitReason, bead: &Bead, scheduled: bool) -> Strin
         }
         WaitReason::Status(Status::Closed) => format!("bd reopen {id} opens it again"),
         WaitReason::Status(_) | WaitReason::Pinned => format!("bd update {id} --status open"),
+        WaitReason::MembersOpen(_) => {
+            format!("it goes on by itself; gt convoy status {id} says what each of them waits for")
+        }
+        WaitReason::NotSlingable(kind)
+            if kind.is_convoy() && ConvoyState::of(bead) == ConvoyState::Open =>
+        {
+            format!("gt convoy status {id} says what it waits for")
+        }
         WaitReason::NotSlingable(kind) if kind.is_epic() || kind.is_convoy() => {
             format!("gt sling {id} schedules the beads that it is made of")
         }
