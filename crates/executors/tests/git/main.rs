@@ -9,6 +9,7 @@ mod checkouts;
 mod fence;
 mod hosted_branches;
 mod hostile;
+mod kept_candidates;
 mod landing;
 mod moving;
 mod patches;

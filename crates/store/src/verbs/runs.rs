@@ -196,8 +196,8 @@ impl Reader<'_> {
         self.rows(RECENT, &[i64::try_from(limit).unwrap_or(i64::MAX).into()], run_from)
     }
 
-    /// The beads whose last run failed or was lost, and that were not scheduled since; also those that no one schedules, because
-    /// agents ask for them.
+    /// The beads whose last run failed or was lost, and that were not scheduled since; also those that are never
+    /// scheduled, because agents ask for them.
     pub fn beads_with_failed_runs(&self) -> Result<Vec<BeadId>, StoreError> {
         self.rows(FAILED_LAST, &[], |row| id_from(row, 0))
     }
