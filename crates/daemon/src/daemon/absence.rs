@@ -64,31 +64,18 @@ impl DaemonAbsence {
             (1, true) => Some("1 bead waits for room on this host".to_owned()),
             (ready, true) => Some(format!("{ready} beads wait for room on this host")),
         };
-        let in_backoff = match self.in_backoff {
-            0 => None,
-            1 => Some("1 bead waits to be started again".to_owned()),
-            in_backoff => Some(format!("{in_backoff} beads wait to be started again")),
-        };
-        let requests = match self.requests {
-            0 => None,
-            1 => Some("1 merge request waits to land".to_owned()),
-            requests => Some(format!("{requests} merge requests wait to land")),
-        };
-        let convoys = match self.convoys {
-            0 => None,
-            1 => Some("1 convoy waits to land".to_owned()),
-            convoys => Some(format!("{convoys} convoys wait to land")),
-        };
-        let pull_requests = match self.pull_requests {
-            0 => None,
-            1 => Some("1 pull request is open".to_owned()),
-            pull_requests => Some(format!("{pull_requests} pull requests are open")),
-        };
-        let over_budget = match self.over_budget {
-            0 => None,
-            1 => Some("1 bead waits for a budget".to_owned()),
-            over_budget => Some(format!("{over_budget} beads wait for a budget")),
-        };
+        let in_backoff = counted(
+            self.in_backoff,
+            "bead waits to be started again",
+            "beads wait to be started again",
+        );
+        let over_budget =
+            counted(self.over_budget, "bead waits for a budget", "beads wait for a budget");
+        let requests =
+            counted(self.requests, "merge request waits to land", "merge requests wait to land");
+        let convoys = counted(self.convoys, "convoy waits to land", "convoys wait to land");
+        let pull_requests =
+            counted(self.pull_requests, "pull request is open", "pull requests are open");
         beads
             .into_iter()
             .chain(in_backoff)
@@ -98,6 +85,15 @@ impl DaemonAbsence {
             .chain(pull_requests)
             .collect::<Vec<_>>()
             .join(", ")
+    }
+}
+
+/// A count with its words for one and for several; nothing for none.
+fn counted(count: u64, one: &str, several: &str) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        count => Some(format!("{count} {several}")),
     }
 }
 
