@@ -4,6 +4,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The permissions of others than the owner.
 const OF_OTHERS: u32 = 0o077;
@@ -21,12 +22,16 @@ pub fn write(path: &Path, contents: impl AsRef<[u8]>) -> io::Result<()> {
     file.write_all(contents.as_ref())
 }
 
-/// Like [`write()`], for a file that others read meanwhile: they find either all of the old contents or all of the new.
+/// Like [`write()`], for a file that others read or replace meanwhile: they find either all of the old contents or all of the new.
 pub fn replace(path: &Path, contents: impl AsRef<[u8]>) -> io::Result<()> {
+    static REPLACED: AtomicU64 = AtomicU64::new(0);
+    let number = REPLACED.fetch_add(1, Ordering::Relaxed);
     let mut beside = path.as_os_str().to_owned();
-    beside.push(".new");
-    write(Path::new(&beside), contents)?;
-    fs::rename(&beside, path)
+    beside.push(format!(".{}-{number}.new", std::process::id()));
+    let beside = Path::new(&beside);
+    write(beside, contents).and_then(|()| fs::rename(beside, path)).inspect_err(|_| {
+        let _ = fs::remove_file(beside);
+    })
 }
 
 /// Like [`std::fs::create_dir_all`], for directories that only their owner can enter.
@@ -136,6 +141,24 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
         assert_eq!(mode(&path), 0o600);
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_is_replaced_by_several_threads_at_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("file");
+        std::thread::scope(|scope| {
+            for number in 0..4 {
+                let file = &file;
+                scope.spawn(move || {
+                    for _ in 0..200 {
+                        replace(file, [number; 100]).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(fs::read(&file).unwrap().len(), 100);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     }
 
     #[test]

@@ -192,9 +192,8 @@ fn write(path: &std::path::Path, contents: &[u8]) -> Result<()> {
     let failed = |source| OperationError::File { action: "write", path: path.to_owned(), source };
     let parent = path.parent().unwrap_or(path);
     private::create_dir_all(parent).map_err(failed)?;
-    let beside = path.with_extension(format!("new-{}", std::process::id()));
-    private::write(&beside, contents).map_err(failed)?;
-    std::fs::rename(&beside, path).map_err(failed)
+    // The threads of a daemon write this for several workers at once.
+    private::replace(path, contents).map_err(failed)
 }
 
 fn report_finding(town: &Town, rig: &Rig, words: &str, topic: MessageTopic) -> Result<()> {
